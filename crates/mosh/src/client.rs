@@ -1,6 +1,6 @@
 //! [`Client`]: the end where a user types.
 
-use crate::rtt::rtt;
+use crate::rtt::{Losses, rtt};
 use crate::shown::{Shown, window_size};
 use exm_datagram::{Key, OpenError, Role, Session};
 use exm_predict::{Display, Frames, Predictor};
@@ -16,6 +16,7 @@ pub struct Client {
     crypto: Session,
     transport: Transport<UserStream, Shown>,
     predictor: Predictor,
+    losses: Losses,
     began: Instant,
     last_received_at: Option<Instant>,
     malformed: u64,
@@ -40,6 +41,7 @@ impl Client {
             crypto: Session::new(key, Role::Client),
             transport,
             predictor: Predictor::new(display, overwrites),
+            losses: Losses::default(),
             began: now,
             last_received_at: None,
             malformed: 0,
@@ -72,6 +74,8 @@ impl Client {
     pub fn receive(&mut self, now: Instant, datagram: &mut [u8]) -> Result<(), OpenError> {
         let opened = self.crypto.open(now, datagram)?;
         self.last_received_at = Some(now);
+        self.losses.opened(Some(opened.sequence));
+        self.transport.set_lossy(self.losses.is_lossy());
         if self.transport.receive(now, opened.payload).is_err() {
             self.malformed += 1;
         }

@@ -2,7 +2,7 @@
 
 use crate::echo::Echo;
 use crate::input::{Arrows, Input, inputs};
-use crate::rtt::rtt;
+use crate::rtt::{Losses, rtt};
 use crate::shown::Shown;
 use exm_datagram::{Key, OpenError, Roaming, Role, Session};
 use exm_ssp::{Received, Settings, Transport, UserStream};
@@ -24,6 +24,11 @@ pub struct Server {
     roaming: Roaming,
     transport: Transport<Shown, UserStream>,
     terminal: Terminal,
+    /// Whether the terminal has had output since the last look at it.
+    is_changed: bool,
+    /// When the local state must be what the terminal shows, as a change would be sent; none if it is.
+    behind: Option<Instant>,
+    losses: Losses,
     echo: Echo,
     arrows: Arrows,
     input: Vec<Input>,
@@ -44,6 +49,9 @@ impl Server {
             roaming: Roaming::server(),
             terminal: Terminal::new(initial.screen.size()),
             transport: Transport::new(now, Settings::server(seed), initial, UserStream::new()),
+            is_changed: true,
+            behind: None,
+            losses: Losses::default(),
             echo: Echo::default(),
             arrows: Arrows::default(),
             input: Vec::new(),
@@ -67,9 +75,13 @@ impl Server {
     ) -> Result<(), OpenError> {
         let opened = self.crypto.open(now, datagram)?;
         self.last_received_at = Some(now);
+        self.losses.opened(Some(opened.sequence));
+        self.transport.set_lossy(self.losses.is_lossy());
         self.roaming.receive(now, &opened, from);
         if opened.newest {
             self.is_elsewhere = self.roaming.peer() != Some(from);
+            // A new address gets few datagrams, and each must be answered.
+            self.transport.set_early(!self.is_elsewhere);
         }
         match self.transport.receive(now, opened.payload) {
             Ok(Received::State { number, newest: true, changed: true }) => self.typed(now, number),
@@ -92,6 +104,7 @@ impl Server {
                 }
                 Input::Resize(size) => {
                     self.terminal.resize(size);
+                    self.is_changed = true;
                     Input::Resize(size)
                 }
             });
@@ -106,6 +119,7 @@ impl Server {
     /// The programs have written `bytes`.
     pub fn output(&mut self, bytes: &[u8]) {
         self.terminal.advance(bytes);
+        self.is_changed = true;
     }
 
     /// The terminal's answers to queries of programs since the last call, for their input.
@@ -132,8 +146,12 @@ impl Server {
         self.last_received_at.is_none_or(|at| now.saturating_since(at) > FORGOTTEN)
     }
 
-    /// Makes the local state what the terminal shows.
+    /// Makes the local state what the terminal shows, if something is sent now: more often would cost more than the emulation itself.
     fn synchronise(&mut self, now: Instant) {
+        let rtt = rtt(&self.crypto);
+        if std::mem::take(&mut self.is_changed) {
+            self.behind = Some(self.transport.change_due(now, &rtt));
+        }
         let echoed = self.echo.echoed(now);
         let local = self.transport.local();
         let mut asked = local.asked;
@@ -141,8 +159,14 @@ impl Server {
             self.asked_at = now;
             asked += 1;
         }
-        if (local.echoed, local.asked) != (echoed, asked) || local.screen != *self.terminal.screen()
-        {
+        let is_answer = (local.echoed, local.asked) != (echoed, asked);
+        let is_due = self.behind.is_some_and(|due| due <= now)
+            || (self.behind.is_some() && self.transport.next_wake(now, &rtt) <= now);
+        if !is_answer && !is_due {
+            return;
+        }
+        self.behind = None;
+        if is_answer || self.transport.local().screen != *self.terminal.screen() {
             let screen = self.terminal.screen().clone();
             *self.transport.local_mut() = Shown { screen, echoed, asked };
         }
@@ -179,7 +203,9 @@ impl Server {
         }
         self.synchronise(now);
         let question = if self.is_elsewhere { self.next_question() } else { Instant::MAX };
-        self.transport.next_wake(now, &rtt(&self.crypto)).min(self.echo.next()).min(question)
+        let change = self.behind.unwrap_or(Instant::MAX);
+        let wake = self.transport.next_wake(now, &rtt(&self.crypto)).min(change);
+        wake.min(self.echo.next()).min(question)
     }
 
     /// What the terminal shows.
@@ -204,6 +230,7 @@ impl Server {
 
     /// Begins to end the session: the client is notified.
     pub fn shutdown(&mut self, now: Instant) {
+        (self.is_changed, self.behind) = (false, Some(now));
         self.synchronise(now);
         self.transport.shutdown(now);
     }

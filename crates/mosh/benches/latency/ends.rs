@@ -167,7 +167,8 @@ impl Drop for Ends {
 fn start_server(pair: &Pair, script: &str) -> io::Result<(SocketAddr, String, u32)> {
     let mut command = pair.program(pair.server_is_ours, "mosh-server");
     command.args(["new", "-i", "127.0.0.1", "-p", "61000:62999", "-c", "256", "--"]);
-    command.args(["sh", "-c", script]).stdin(Stdio::null());
+    // What runs in the background of a script ignores Ctrl-C, and so would all that it starts.
+    command.args(["env", "--default-signal", "sh", "-c", script]).stdin(Stdio::null());
     command.env("MOSH_SERVER_NETWORK_TMOUT", "60").env("PS1", "ready$ ");
     let output = command.output()?;
     let text = [output.stdout, output.stderr].concat();

@@ -9,8 +9,11 @@ fn at(millis: u64) -> Instant {
     Instant::ZERO + Span::from_millis(millis)
 }
 
+/// A server that keeps to the interval.
 fn server() -> Sender<UserStream> {
-    Sender::new(at(0), UserStream::new(), Span::from_millis(8))
+    let longest = Span::from_millis(8);
+    let settings = Settings { budget: 0, pause: longest, ..Settings::server(0) };
+    Sender::new(at(0), UserStream::new(), &settings)
 }
 
 /// A server whose first packet, state 1 at 0 ms, has been acknowledged at 20 ms.
