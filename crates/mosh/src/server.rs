@@ -168,7 +168,7 @@ impl Server {
         self.behind = None;
         if is_answer || self.transport.local().screen != *self.terminal.screen() {
             let screen = self.terminal.screen().clone();
-            *self.transport.local_mut() = Shown { screen, echoed, asked };
+            self.transport.set_local(Shown { screen, echoed, asked });
         }
     }
 

@@ -177,6 +177,12 @@ impl<L: State, R: State> Transport<L, R> {
         self.sender.change_due(now, rtt)
     }
 
+    /// Replaces the local state, at a time that [`Transport::change_due`] returned: unlike with [`Transport::local_mut`], the change counts as
+    /// collected.
+    pub fn set_local(&mut self, state: L) {
+        self.sender.current = state;
+    }
+
     /// Sets whether small instructions may be sent early, see [`Settings::budget`]: at first they may. A server that does not know yet where its
     /// client is keeps to the interval.
     pub fn set_early(&mut self, is_early: bool) {

@@ -119,7 +119,10 @@ impl Ends {
             if self.now() > begin + PATIENCE {
                 let rows = self.screen().rows().map(|row| row.text().trim_end().to_owned());
                 let text: Vec<String> = rows.filter(|row| !row.is_empty()).collect();
-                return Err(io::Error::other(format!("it does not appear: {text:?}")));
+                let is_alive = Path::new(&format!("/proc/{}", self.server)).exists();
+                let server = if is_alive { "runs" } else { "has ended" };
+                let problem = format!("it does not appear, and the server {server}: {text:?}");
+                return Err(io::Error::other(problem));
             }
             self.step(self.now() + Span::from_millis(100))?;
         }

@@ -81,7 +81,9 @@ pub(crate) const SCENARIOS: [Scenario; 9] = [
         rtt: 100,
         loss: 0,
         rate: Some(200),
-        kind: Kind::Flood { script: "while :; do cat redraws; done" },
+        kind: Kind::Flood {
+            script: "sh -c 'trap \"echo; exit\" INT; while :; do cat redraws; done'",
+        },
     },
     Scenario { name: "emulation", rtt: 0, loss: 0, rate: None, kind: Kind::Emulation },
 ];
@@ -248,7 +250,7 @@ fn flood(ends: &mut Ends, script: &str) -> io::Result<Vec<Value>> {
     ends.until(has_prompt)?;
     let before = ends.relay.counts();
     ends.type_keys(format!("{script}\r").as_bytes())?;
-    let seconds = 15;
+    let seconds = 10;
     ends.rest(Span::from_secs(seconds))?;
     let sent = since(ends, &before)[1];
     let mean = sent.queued.as_millis_f64() / sent.datagrams.max(1) as f64;
