@@ -28,9 +28,9 @@ pub const PAYLOAD_IPV6: usize = 1280 - 64 - 28;
 /// The smallest limit that is obeyed: the longest instruction has 2^15 fragments of 128 bytes.
 const SMALLEST_PAYLOAD: usize = crate::HEADER + 128;
 
-/// The shortest time between two instructions that the budget lets go before the interval is over: a screen is refreshed hardly more
-/// often.
-pub(crate) const SHORTEST_GAP: Span = Span::from_millis(10);
+/// The shortest time between two instructions that the budget lets go before the interval is over. A shell's prompt follows within this time
+/// after the echo of Ctrl-C.
+pub(crate) const SHORTEST_GAP: Span = Span::from_millis(3);
 /// On a path that loses datagrams, a small instruction that is not acknowledged is repeated after this, then after twice as long, and so on.
 pub(crate) const FIRST_REPEAT: Span = Span::from_millis(20);
 /// After a timeout, the path is considered to lose datagrams for this long.
