@@ -2,8 +2,10 @@
 
 use exm_units::{Instant, Span};
 
-/// The most bytes that are saved up, and the largest debt: about one datagram.
-const CAPACITY: i64 = 1500;
+/// The most bytes that are saved up: a few small instructions. A slow link has a queue of them at once.
+const CAPACITY: i64 = 600;
+/// The largest debt in bytes: about one datagram.
+const DEBT: i64 = 1500;
 const NANOS: i128 = 1_000_000_000;
 
 /// A token bucket that everything sent is taken from, and that only small and rare instructions leave above zero: a flood keeps it
@@ -36,10 +38,10 @@ impl Budget {
     /// Takes `bytes`, sent at `now`.
     pub(crate) fn charge(&mut self, now: Instant, bytes: usize) {
         let waited = i128::from(now.saturating_since(self.at).as_nanos());
-        let earned = (waited * i128::from(self.rate) / NANOS).min(i128::from(2 * CAPACITY));
+        let earned = (waited * i128::from(self.rate) / NANOS).min(i128::from(CAPACITY + DEBT));
         let level = (self.level + earned as i64).min(CAPACITY);
-        let bytes = i64::try_from(bytes).unwrap_or(CAPACITY * 2).min(CAPACITY * 2);
-        self.level = (level - bytes).max(-CAPACITY);
+        let bytes = i64::try_from(bytes).unwrap_or(CAPACITY + DEBT).min(CAPACITY + DEBT);
+        self.level = (level - bytes).max(-DEBT);
         self.at = self.at.max(now);
     }
 }
@@ -57,13 +59,13 @@ mod tests {
     fn a_budget_is_spent_and_earned() {
         let mut budget = Budget::new(at(0), 1000);
         assert_eq!(budget.available_at(), Some(at(0)));
-        budget.charge(at(0), 1500);
+        budget.charge(at(0), 600);
         let available = budget.available_at().expect("it is earned");
         assert!(available >= at(1) && available < at(2), "{available:?}");
         // The debt is limited, and so is what is saved up.
         budget.charge(at(0), usize::MAX);
         assert!(budget.available_at().is_some_and(|available| available < at(1502)));
-        budget.charge(at(1_000_000), 1499);
+        budget.charge(at(1_000_000), 599);
         assert_eq!(budget.available_at(), Some(at(1_000_000)));
         budget.charge(at(1_000_000), 1);
         assert!(budget.available_at() > Some(at(1_000_000)));

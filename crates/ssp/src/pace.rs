@@ -8,10 +8,12 @@ use exm_units::{Instant, Span};
 const SMALL: usize = 1000;
 /// Waits for repetitions are doubled this often at most.
 const MOST_DOUBLED: u32 = 8;
-/// The RTT is considered to have grown, because a queue has built up, if it exceeds 1.5 times the lowest one and this.
-const GROWTH: Span = Span::from_millis(40);
+/// The RTT is considered to have grown, because a queue has built up, if it exceeds 1.25 times the lowest one and this.
+const GROWTH: Span = Span::from_millis(20);
+/// An acknowledgement is late if it takes longer than the lowest RTT, the time for which the peer may hold it, and this.
+const LATENESS: Span = Span::from_millis(40);
 /// By which part of the difference the lowest RTT follows a higher one with each instruction, as paths change.
-const FORGETTING: u64 = 256;
+const FORGETTING: u64 = 4096;
 
 /// When instructions go.
 ///
@@ -29,6 +31,8 @@ pub(crate) struct Pace {
     /// The RTT, and the lowest one.
     srtt: Span,
     lowest: Span,
+    /// For how long the oldest change has not been acknowledged.
+    waited: Span,
     /// Whether instructions may be sent early at all.
     pub(crate) is_early: bool,
     /// Whether the peer's datagrams get lost.
@@ -50,6 +54,7 @@ impl Pace {
             is_touched: false,
             srtt: Span::MAX,
             lowest: Span::MAX,
+            waited: Span::ZERO,
             is_early: true,
             is_lossy: false,
             lossy_until: Instant::ZERO,
@@ -58,9 +63,9 @@ impl Pace {
         }
     }
 
-    /// The RTT is `rtt`.
-    pub(crate) fn measure(&mut self, rtt: &Rtt) {
-        self.srtt = rtt.srtt;
+    /// The RTT is `rtt`, and the oldest change has `waited` for its acknowledgement.
+    pub(crate) fn measure(&mut self, rtt: &Rtt, waited: Span) {
+        (self.srtt, self.waited) = (rtt.srtt, waited);
         self.lowest = self.lowest.min(rtt.srtt);
     }
 
@@ -106,8 +111,12 @@ impl Pace {
 
     /// From when on the budget and the path allow to be early.
     fn early(&self) -> Option<Instant> {
-        let has_queue =
-            self.srtt > self.lowest.saturating_add(self.lowest / 2).saturating_add(GROWTH);
+        let is_slower =
+            self.srtt > self.lowest.saturating_add(self.lowest / 4).saturating_add(GROWTH);
+        // The RTT is smoothed: an acknowledgement that is late tells sooner. On a lossy path it may never come.
+        let latest = self.lowest.saturating_add(ACK_DELAY).saturating_add(LATENESS);
+        let is_late = !self.is_lossy && self.waited > latest;
+        let has_queue = is_slower || is_late;
         self.budget.available_at().filter(|_| self.is_early && !has_queue)
     }
 

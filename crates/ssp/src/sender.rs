@@ -26,6 +26,8 @@ struct Sent<L> {
     number: u64,
     /// When it was sent last.
     at: Instant,
+    /// Whether it came with a difference, which the peer acknowledges soon.
+    is_change: bool,
     state: L,
 }
 
@@ -65,7 +67,7 @@ impl<L: State> Sender<L> {
     /// A sender that begins with a packet at once, so that the peer learns where it is.
     pub(crate) fn new(now: Instant, initial: L, settings: &Settings) -> Sender<L> {
         Sender {
-            sent: vec![Sent { number: 0, at: now, state: initial.clone() }],
+            sent: vec![Sent { number: 0, at: now, is_change: false, state: initial.clone() }],
             current: initial,
             pace: Pace::new(now, settings),
             next_ack: now,
@@ -77,7 +79,7 @@ impl<L: State> Sender<L> {
 
     /// When something is due, as seen at `now`.
     pub(crate) fn due(&mut self, now: Instant, rtt: &Rtt) -> Due {
-        self.pace.measure(rtt);
+        self.measure(now, rtt);
         let interval = send_interval(rtt);
         let (first, last) = (&self.sent[0], self.last());
         let last_at = last.at;
@@ -110,10 +112,17 @@ impl<L: State> Sender<L> {
 
     /// When a change of the current state at `now` would be sent, whatever it is.
     pub(crate) fn change_due(&mut self, now: Instant, rtt: &Rtt) -> Instant {
-        self.pace.measure(rtt);
+        self.measure(now, rtt);
         self.pace.changed(now);
         let next = self.pace.next(self.last().at, send_interval(rtt));
         self.pace.collected().map_or(next, |collected| collected.max(next))
+    }
+
+    /// Tells the pace the RTT, and for how long the oldest change has not been acknowledged.
+    fn measure(&mut self, now: Instant, rtt: &Rtt) {
+        let oldest = self.sent[1..].iter().find(|sent| sent.is_change);
+        let waited = oldest.map_or(Span::ZERO, |sent| now.saturating_since(sent.at));
+        self.pace.measure(rtt, waited);
     }
 
     /// The current state is about to be changed.
@@ -168,7 +177,7 @@ impl<L: State> Sender<L> {
         };
         let is_lost = is_repeat && self.pace.is_timeout(now, self.last().at, rtt);
         self.pace.sent(now, is_retransmission, is_lost, diff.len());
-        self.record(now, new);
+        self.record(now, new, !diff.is_empty());
         self.next_ack = now.saturating_add(ACK_INTERVAL);
         let throwaway = self.sent[0].number;
         Some(Instruction { version: VERSION, old, new, throwaway, diff, ..Instruction::default() })
@@ -275,14 +284,14 @@ impl<L: State> Sender<L> {
         }
     }
 
-    /// Records that the proposed state is sent at `now` as `number`.
-    fn record(&mut self, now: Instant, number: u64) {
+    /// Records that the proposed state is sent at `now` as `number`, with a difference if it `is_change`.
+    fn record(&mut self, now: Instant, number: u64, is_change: bool) {
         if self.last().number == number {
             let last = self.sent.len() - 1;
             self.sent[last].at = now;
             return;
         }
-        self.sent.push(Sent { number, at: now, state: self.current.clone() });
+        self.sent.push(Sent { number, at: now, is_change, state: self.current.clone() });
         if self.sent.len() > MAX_SENT {
             self.sent.remove(self.sent.len() - FORGOTTEN);
         }

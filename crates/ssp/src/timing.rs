@@ -35,8 +35,8 @@ pub(crate) const SHORTEST_GAP: Span = Span::from_millis(3);
 pub(crate) const FIRST_REPEAT: Span = Span::from_millis(20);
 /// After a timeout, the path is considered to lose datagrams for this long.
 pub(crate) const LOSS_MEMORY: Span = Span::from_millis(10_000);
-/// The bytes a second of [`Settings::budget`]: 48 kbit/s.
-const BUDGET: u32 = 6000;
+/// The bytes a second of [`Settings::budget`]: 32 kbit/s, which quick typing on a lossy path needs.
+const BUDGET: u32 = 4000;
 
 /// What the layer below has measured of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -56,7 +56,7 @@ pub(crate) struct Scenario {
 const NEVER: Kind = Kind::Letters { display: "never" };
 
 /// All of them.
-pub(crate) const SCENARIOS: [Scenario; 9] = [
+pub(crate) const SCENARIOS: [Scenario; 10] = [
     Scenario { name: "rtt100", rtt: 100, loss: 0, rate: None, kind: NEVER },
     Scenario { name: "loss29", rtt: 100, loss: 29, rate: None, kind: NEVER },
     Scenario { name: "rtt500", rtt: 500, loss: 0, rate: None, kind: NEVER },
@@ -83,6 +83,15 @@ pub(crate) const SCENARIOS: [Scenario; 9] = [
         rate: Some(200),
         kind: Kind::Flood {
             script: "sh -c 'trap \"echo; exit\" INT; while :; do cat redraws; done'",
+        },
+    },
+    Scenario {
+        name: "flood-counter",
+        rtt: 100,
+        loss: 0,
+        rate: Some(32),
+        kind: Kind::Flood {
+            script: "sh -c 'trap \"echo; exit\" INT; while :; do i=$((i+1)); printf \"\\r$i\"; sleep 0.01; done'",
         },
     },
     Scenario { name: "emulation", rtt: 0, loss: 0, rate: None, kind: Kind::Emulation },
