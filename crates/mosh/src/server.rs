@@ -5,7 +5,7 @@ use crate::echo::Echo;
 use crate::extensions::Extensions;
 use crate::history::Feed;
 use crate::input::{Arrows, Input, inputs};
-use crate::rtt::rtt;
+use crate::rtt::{Losses, rtt};
 use crate::shown::Shown;
 use crate::side::Side;
 use exm_datagram::{Key, OpenError, Roaming, Role, Session};
@@ -31,6 +31,11 @@ pub struct Server {
     side: Side,
     feed: Feed,
     terminal: Terminal,
+    /// Whether the terminal has had output since the last look at it.
+    is_changed: bool,
+    /// When the local state must be what the terminal shows, as a change would be sent; none if it is.
+    behind: Option<Instant>,
+    losses: Losses,
     echo: Echo,
     arrows: Arrows,
     input: Vec<Input>,
@@ -55,6 +60,9 @@ impl Server {
             grants: Extensions::HISTORY,
             side: Side::new(Channels::server(Extensions::HISTORY)),
             feed: Feed::new(now),
+            is_changed: true,
+            behind: None,
+            losses: Losses::default(),
             echo: Echo::default(),
             arrows: Arrows::default(),
             input: Vec::new(),
@@ -97,9 +105,13 @@ impl Server {
     ) -> Result<(), OpenError> {
         let opened = self.crypto.open(now, datagram)?;
         self.last_received_at = Some(now);
+        self.losses.opened(Some(opened.sequence));
+        self.transport.set_lossy(self.losses.is_lossy());
         self.roaming.receive(now, &opened, from);
         if opened.newest {
             self.is_elsewhere = self.roaming.peer() != Some(from);
+            // A new address gets few datagrams, and each must be answered.
+            self.transport.set_early(!self.is_elsewhere);
         }
         match self.transport.receive(now, opened.payload) {
             Ok(Received::State { number, newest: true, changed: true }) => self.typed(now, number),
@@ -128,6 +140,7 @@ impl Server {
                 }
                 Input::Resize(size) => {
                     self.terminal.resize(size);
+                    self.is_changed = true;
                     Input::Resize(size)
                 }
             });
@@ -142,6 +155,7 @@ impl Server {
     /// The programs have written `bytes`.
     pub fn output(&mut self, bytes: &[u8]) {
         self.terminal.advance(bytes);
+        self.is_changed = true;
     }
 
     /// The terminal's answers to queries of programs since the last call, for their input.
@@ -170,8 +184,13 @@ impl Server {
         self.last_received_at.is_none_or(|at| now.saturating_since(at) > FORGOTTEN)
     }
 
-    /// Makes the local state what the terminal shows.
+    /// Makes the local state what the terminal shows, if something is sent now: more often would cost more than the emulation itself.
     fn synchronise(&mut self, now: Instant) {
+        let rtt = rtt(&self.crypto);
+        let has_changed = std::mem::take(&mut self.is_changed);
+        if has_changed {
+            self.behind = Some(self.transport.change_due(now, &rtt));
+        }
         let echoed = self.echo.echoed(now);
         let local = &self.transport.local().state;
         let mut asked = local.asked;
@@ -179,14 +198,20 @@ impl Server {
             self.asked_at = now;
             asked += 1;
         }
-        let has_changed = local.screen != *self.terminal.screen();
-        if (local.echoed, local.asked) != (echoed, asked) || has_changed {
-            let screen = self.terminal.screen().clone();
-            self.transport.local_mut().state = Shown { screen, echoed, asked };
+        let is_answer = (local.echoed, local.asked) != (echoed, asked);
+        let is_due = self.behind.is_some_and(|due| due <= now)
+            || (self.behind.is_some() && self.transport.next_wake(now, &rtt) <= now);
+        if is_answer || is_due {
+            self.behind = None;
+            if is_answer || self.transport.local().state.screen != *self.terminal.screen() {
+                let screen = self.terminal.screen().clone();
+                let stream = self.transport.local().stream.clone();
+                let state = Shown { screen, echoed, asked };
+                self.transport.set_local(Sided { state, stream });
+            }
         }
         self.feed.update(now, has_changed, &mut self.side.channels, &mut self.terminal);
-        let rtt = rtt(&self.crypto);
-        self.side.update(now, &rtt, &mut self.transport.local_mut().stream);
+        self.side.update(now, &rtt, &mut self.transport);
     }
 
     /// When the client may be asked again: a challenge to its new address waits for an answer.
@@ -221,8 +246,9 @@ impl Server {
         self.synchronise(now);
         let question = if self.is_elsewhere { self.next_question() } else { Instant::MAX };
         let rtt = rtt(&self.crypto);
-        let wake = self.transport.next_wake(now, &rtt).min(self.side.next_wake(&rtt));
-        let wake = wake.min(self.feed.next_wake());
+        let change = self.behind.unwrap_or(Instant::MAX);
+        let wake = self.transport.next_wake(now, &rtt).min(change);
+        let wake = wake.min(self.side.next_wake(&rtt)).min(self.feed.next_wake());
         wake.min(self.echo.next()).min(question)
     }
 
@@ -258,6 +284,7 @@ impl Server {
 
     /// Begins to end the session: the client is notified.
     pub fn shutdown(&mut self, now: Instant) {
+        (self.is_changed, self.behind) = (false, Some(now));
         self.synchronise(now);
         self.transport.shutdown(now);
     }
