@@ -136,7 +136,7 @@ impl Client {
     /// The next datagram to send at `now`; none if nothing is due.
     pub fn transmit(&mut self, now: Instant) -> Option<Vec<u8>> {
         let rtt = rtt(&self.crypto);
-        self.side.update(now, &rtt, &mut self.transport);
+        self.side.update(now, &rtt, &mut self.transport, false);
         let payload = self.transport.transmit(now, &rtt).ok()??;
         let end = self.transport.local().stream.end();
         self.side.sent(now, self.transport.sent_number(), end);
@@ -149,7 +149,7 @@ impl Client {
     /// When to call [`Client::transmit`], and then [`Client::screen`], next, unless something happens before. It may be before `now`.
     pub fn next_wake(&mut self, now: Instant) -> Instant {
         let rtt = rtt(&self.crypto);
-        self.side.update(now, &rtt, &mut self.transport);
+        self.side.update(now, &rtt, &mut self.transport, false);
         let wake = self.transport.next_wake(now, &rtt).min(self.side.next_wake(&rtt));
         wake.min(self.predictor.next_look(now))
     }

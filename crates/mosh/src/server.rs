@@ -9,7 +9,7 @@ use crate::rtt::{Losses, rtt};
 use crate::shown::Shown;
 use crate::side::Side;
 use exm_datagram::{Key, OpenError, Roaming, Role, Session};
-use exm_ssp::{Received, Settings, Sided, Transport, UserStream};
+use exm_ssp::{Received, Settings, Sided, State, Transport, UserStream};
 use exm_terminal::{Screen, Terminal};
 use exm_units::{Instant, Span};
 use std::collections::VecDeque;
@@ -17,6 +17,8 @@ use std::net::SocketAddr;
 
 /// After so long without a datagram, nothing is sent to the client until it returns.
 const FORGOTTEN: Span = Span::from_secs(40);
+/// An address that is not validated gets differences of at most so many bytes: those of a prompt.
+const MODEST: usize = 200;
 
 /// The end of a session where programs run: it has their terminal, and keeps the client's copy of its screen up to date.
 ///
@@ -109,7 +111,10 @@ impl Server {
         self.transport.set_lossy(self.losses.is_lossy());
         self.roaming.receive(now, &opened, from);
         if opened.newest {
-            self.is_elsewhere = self.roaming.peer() != Some(from);
+            let is_elsewhere = self.roaming.peer() != Some(from);
+            // What was held back.
+            self.is_changed |= self.is_elsewhere && !is_elsewhere;
+            self.is_elsewhere = is_elsewhere;
             // A new address gets few datagrams, and each must be answered.
             self.transport.set_early(!self.is_elsewhere);
         }
@@ -191,27 +196,37 @@ impl Server {
         if has_changed {
             self.behind = Some(self.transport.change_due(now, &rtt));
         }
-        let echoed = self.echo.echoed(now);
         let local = &self.transport.local().state;
-        let mut asked = local.asked;
+        let (before, mut asked) = ((local.echoed, local.asked), local.asked);
         if self.is_elsewhere && now >= self.next_question() {
             self.asked_at = now;
             asked += 1;
         }
-        let is_answer = (local.echoed, local.asked) != (echoed, asked);
+        let echoed = self.echo.echoed(now);
+        let is_answer = before != (echoed, asked);
         let is_due = self.behind.is_some_and(|due| due <= now)
             || (self.behind.is_some() && self.transport.next_wake(now, &rtt) <= now);
         if is_answer || is_due {
             self.behind = None;
-            if is_answer || self.transport.local().state.screen != *self.terminal.screen() {
-                let screen = self.terminal.screen().clone();
+            let state = self.shown(echoed, asked);
+            if self.transport.local().state != state {
                 let stream = self.transport.local().stream.clone();
-                let state = Shown { screen, echoed, asked };
                 self.transport.set_local(Sided { state, stream });
             }
         }
         self.feed.update(now, has_changed, &mut self.side.channels, &mut self.terminal);
-        self.side.update(now, &rtt, &mut self.transport);
+        self.side.update(now, &rtt, &mut self.transport, self.is_elsewhere);
+    }
+
+    /// What the client is to be shown. At an address that is not validated yet it gets little, and can answer only what it gets whole: then
+    /// what it has already may have to do, and shows the effects of no more keys.
+    fn shown(&self, echoed: u64, asked: u64) -> Shown {
+        let shown = Shown { screen: self.terminal.screen().clone(), echoed, asked };
+        let known = &self.transport.acknowledged().state;
+        if self.is_elsewhere && shown.diff_from(known).len() > MODEST {
+            return Shown { asked, ..known.clone() };
+        }
+        shown
     }
 
     /// When the client may be asked again: a challenge to its new address waits for an answer.

@@ -39,12 +39,14 @@ impl Side {
         }
     }
 
-    /// Makes the stream of the local state of `transport` as long as the window allows.
+    /// Makes the stream of the local state of `transport` as long as the window allows; while it `is_held`, no longer than what is
+    /// acknowledged.
     pub(crate) fn update<L: State, R: State>(
         &mut self,
         now: Instant,
         rtt: &Rtt,
         transport: &mut Transport<Sided<L>, R>,
+        is_held: bool,
     ) {
         let local = &transport.local().stream;
         let acknowledged = local.start();
@@ -58,7 +60,8 @@ impl Side {
         }
         // What was sent stays, unless it is lost: a retransmission is no longer than the window, which has shrunk.
         let end = limit.min(self.log.end());
-        let end = if self.window.is_recovering() { end } else { end.max(local.end()) };
+        let end = if is_held { acknowledged } else { end };
+        let end = if is_held || self.window.is_recovering() { end } else { end.max(local.end()) };
         // To change the state, even to the same, delays it.
         if end != local.end() {
             transport.local_mut().stream = self.log.until(end);

@@ -168,6 +168,25 @@ fn a_client_roams_and_returns_after_a_blackout() {
     assert_eq!(pair.client.screen(at(pair.now)), *pair.server.screen());
 }
 
+/// An address that is not validated gets little: that must be enough to validate it, whatever the screen shows.
+#[test]
+fn a_client_comes_and_roams_while_all_of_the_screen_changes() {
+    let mut pair = Pair::new(GOOD);
+    let mut random = Stream::new(5, Purpose::Loss, 0);
+    for address in ["192.0.2.1:50000", "198.51.100.9:1", "198.51.100.10:1"] {
+        pair.address = address.parse().expect("an address");
+        for _ in 0..100 {
+            let letters = (0..1200).map(|_| b' ' + random.below(95) as u8);
+            let output: Vec<u8> = b"\x1b[H".iter().copied().chain(letters).collect();
+            pair.server.output(&output);
+            pair.run(50);
+        }
+        assert_eq!(pair.server.client(), Some(pair.address));
+        pair.run(1000);
+        assert_eq!(pair.client.screen(at(pair.now)), *pair.server.screen(), "{address}");
+    }
+}
+
 #[test]
 fn either_end_ends_the_session() {
     for by_client in [true, false] {

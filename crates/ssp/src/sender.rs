@@ -226,6 +226,10 @@ impl<L: State> Sender<L> {
         })
     }
 
+    pub(crate) fn acknowledged_state(&self) -> &L {
+        &self.sent[0].state
+    }
+
     pub(crate) fn acknowledged_number(&self) -> u64 {
         self.sent[0].number
     }

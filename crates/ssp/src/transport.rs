@@ -199,6 +199,11 @@ impl<L: State, R: State> Transport<L, R> {
         self.sender.set_lossy(is_lossy);
     }
 
+    /// The newest local state that the peer is known to have.
+    pub fn acknowledged(&self) -> &L {
+        self.sender.acknowledged_state()
+    }
+
     /// The local state.
     pub fn local(&self) -> &L {
         &self.sender.current
