@@ -297,6 +297,12 @@ impl Server {
         self.malformed
     }
 
+    /// Sets the longest payload of a datagram, for paths where longer ones do not fit. It is one of
+    /// [`exm_ssp::Settings::payload_limit`].
+    pub fn set_payload_limit(&mut self, limit: usize) {
+        self.transport.set_payload_limit(limit);
+    }
+
     /// Begins to end the session: the client is notified.
     pub fn shutdown(&mut self, now: Instant) {
         (self.is_changed, self.behind) = (false, Some(now));

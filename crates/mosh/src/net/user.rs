@@ -1,13 +1,14 @@
 //! [`UserTerminal`]: shows a session to a user.
 
 use super::keyboard::{Command, Keyboard};
+use super::servers::Servers;
 use super::view::View;
-use super::{NetError, seed};
+use super::{NetError, SMALL_PAYLOAD, seed};
 use crate::channels::{Event, Reason};
 use crate::notice::Notice;
 use crate::{Client, ClientSettings, Extensions};
 use exm_datagram::Key;
-use exm_endpoint::{Path, SocketOptions, Sockets};
+use exm_endpoint::{SocketError, SocketOptions, Sockets};
 use exm_os::{Clock, RawTerminal, SignalWatch, Signals, TerminalSize, Waiter};
 use exm_predict::Display;
 use exm_terminal::{Screen, Size, update};
@@ -72,14 +73,15 @@ impl Default for UserTerminal {
 }
 
 impl UserTerminal {
-    /// Shows the session of `server` that has `key` on the terminal whose keyboard is `input` and whose screen is `output`, until
-    /// the session ends. The terminal's mode is restored in any case, even if this process is killed.
+    /// Shows the session that has `key` of the server at the first of `servers` on the terminal whose keyboard is `input` and whose screen is `output`, until
+    /// the session ends. The others are addresses of the same server, which are tried in turn when nothing comes from it: after a change of
+    /// network only one of IPv4 and IPv6 may be left. The terminal's mode is restored in any case, even if this process is killed.
     ///
     /// # Errors
-    /// They are not a terminal, the server does not answer within 15 s, or waiting failed.
+    /// There is no address, they are not a terminal, the server does not answer within 15 s, or waiting failed.
     pub fn show(
         &self,
-        server: SocketAddr,
+        servers: &[SocketAddr],
         key: &Key,
         (input, output): (&mut File, &mut File),
         signals: &Signals,
@@ -94,7 +96,7 @@ impl UserTerminal {
             raw,
             clock,
             sockets: sockets.map_err(NetError::Socket)?,
-            server,
+            servers: Servers::new(servers)?,
             client: Client::new(clock.now(), key, size, self.settings(), seed()?),
             size,
             shown: None,
@@ -155,7 +157,7 @@ struct Showing<'a> {
     raw: RawTerminal,
     clock: Clock,
     sockets: Sockets,
-    server: SocketAddr,
+    servers: Servers,
     client: Client,
     size: Size,
     /// What the terminal shows, once something was drawn.
@@ -212,7 +214,7 @@ impl Showing<'_> {
                 return Ok(if self.is_leaving { Ended::ByUser } else { Ended::ByServer });
             }
             if !self.client.is_connected() && self.client.silence(now) > PATIENCE {
-                return Err(NetError::Unanswered { server: self.server });
+                return Err(NetError::Unanswered { server: self.servers.current() });
             }
             let hop = self.sockets.next_hop().min(now.saturating_add(REFRESH));
             let wake = self.client.next_wake(now).min(hop);
@@ -224,17 +226,19 @@ impl Showing<'_> {
     }
 
     fn receive(&mut self) {
-        let Showing { clock, sockets, server, client, known, .. } = self;
+        let Showing { clock, sockets, servers, client, known, .. } = self;
         sockets.receive(|arrival, datagram| {
             *known = arrival.at(clock.now(), *known);
-            if arrival.path.remote == *server {
+            if servers.has(arrival.path.remote) {
                 // What is not authentic changes nothing.
                 let _ = client.receive(*known, datagram);
             }
         });
         self.known = self.clock.now();
         let heard = self.client.last_received_at();
-        self.sockets.hop(self.known, heard);
+        if self.sockets.hop(self.known, heard) {
+            self.servers.go_on(self.known);
+        }
     }
 
     fn read_keys(&mut self, input: &mut File, output: &mut File) -> Result<(), NetError> {
@@ -314,7 +318,11 @@ impl Showing<'_> {
         self.known = now;
         while let Some(datagram) = self.client.transmit(now) {
             // What is not sent is lost, like any other.
-            let _ = self.sockets.send(Path { remote: self.server, local: None }, &datagram, None);
+            match self.sockets.send(self.servers.path(), &datagram, None) {
+                Err(SocketError::Unreachable) => self.servers.go_on(now),
+                Err(SocketError::TooLarge) => self.client.set_payload_limit(SMALL_PAYLOAD),
+                _ => {}
+            }
         }
     }
 

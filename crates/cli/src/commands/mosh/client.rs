@@ -62,7 +62,7 @@ impl Args {
         };
         let text = take_variable(KEY);
         let key = Key::from_variable(KEY, text.as_deref().map(OsStrExt::as_bytes))?;
-        show(SocketAddr::new(address, port), &key, &user_terminal()?)
+        show(&[SocketAddr::new(address, port)], &key, &user_terminal()?)
     }
 }
 
@@ -131,9 +131,9 @@ fn escape_key(text: &str) -> Result<Option<u8>, Failure> {
     }
 }
 
-/// Shows the session of `server` on this process's terminal until it ends.
+/// Shows the session of the server at `servers` on this process's terminal until it ends.
 pub(super) fn show(
-    server: SocketAddr,
+    servers: &[SocketAddr],
     key: &Key,
     terminal: &UserTerminal,
 ) -> Result<ExitCode, Failure> {
@@ -147,7 +147,7 @@ pub(super) fn show(
     let file = |fd: std::os::fd::BorrowedFd<'_>| fd.try_clone_to_owned().map(File::from);
     let (mut input, mut output) =
         (file(std::io::stdin().as_fd())?, file(std::io::stdout().as_fd())?);
-    let ended = terminal.show(server, key, (&mut input, &mut output), &signals);
+    let ended = terminal.show(servers, key, (&mut input, &mut output), &signals);
     match ended {
         Ok(Ended::ByServer | Ended::ByUser) => {
             print("[mosh is exiting.]\n")?;

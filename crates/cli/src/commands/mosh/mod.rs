@@ -75,7 +75,7 @@ pub(crate) struct Args {
     /// The server's UDP port, or the first free one of a range
     #[arg(short, long, value_name = "PORT[:LAST]", help_heading = "Server")]
     port: Option<String>,
-    /// The server's address: ssh, the one that ssh connects to; any; or an address [default: ssh]
+    /// The server's address: ssh, the one that ssh connects to; any, so that the session roams between IPv4 and IPv6; or an address [default: ssh]
     #[arg(long, value_name = "ADDRESS", value_parser = Bind::parse, help_heading = "Server")]
     bind_server: Option<Bind>,
     /// Which of the machine's addresses are tried
@@ -165,7 +165,7 @@ impl Args {
             return self.run_client(client, &terminal, &started);
         }
         let key: Key = started.key.parse().map_err(|_| Failure::new("the server's key is none"))?;
-        show(started.server, &key, &terminal)
+        show(&started.servers, &key, &terminal)
     }
 
     /// Brings the words in their places: mosh allows the machine after "--", and the program without.
@@ -241,7 +241,8 @@ impl Args {
         words.push("|".into());
         // Only for whoever lists processes.
         command.arg(words.join(OsStr::new(" ")));
-        command.arg(started.server.ip().to_string()).arg(started.server.port().to_string());
+        let server = started.servers[0];
+        command.arg(server.ip().to_string()).arg(server.port().to_string());
         command.env(client::KEY, &started.key);
         command.env(client::PREDICTIONS, client::display_name(terminal.predictions.0));
         if terminal.predictions.1 {
