@@ -51,7 +51,7 @@ pub struct Server {
 
 impl Server {
     /// A server at `now` for the client that has `key`. The seed of what hides the lengths of datagrams must be unpredictable. It
-    /// grants [`Extensions::HISTORY`].
+    /// grants [`Extensions::HARMLESS`].
     pub fn new(now: Instant, key: &Key, seed: u64) -> Server {
         let initial = Sided::new(Shown::default());
         Server {
@@ -59,8 +59,8 @@ impl Server {
             roaming: Roaming::server(),
             terminal: Terminal::new(initial.state.screen.size()),
             transport: Transport::new(now, Settings::server(seed), initial, Sided::default()),
-            grants: Extensions::HISTORY,
-            side: Side::new(Channels::server(Extensions::HISTORY)),
+            grants: Extensions::HARMLESS,
+            side: Side::new(Channels::server(Extensions::HARMLESS)),
             feed: Feed::new(now),
             is_changed: true,
             behind: None,
@@ -221,7 +221,8 @@ impl Server {
     /// What the client is to be shown. At an address that is not validated yet it gets little, and can answer only what it gets whole: then
     /// what it has already may have to do, and shows the effects of no more keys.
     fn shown(&self, echoed: u64, asked: u64) -> Shown {
-        let shown = Shown { screen: self.terminal.screen().clone(), echoed, asked };
+        let styles = self.extensions().is_some_and(|granted| granted.styles);
+        let shown = Shown { screen: self.terminal.screen().clone(), echoed, asked, styles };
         let known = &self.transport.acknowledged().state;
         if self.is_elsewhere && shown.diff_from(known).len() > MODEST {
             return Shown { asked, ..known.clone() };

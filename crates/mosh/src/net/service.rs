@@ -68,7 +68,7 @@ impl Service {
             sockets,
             greeting: Vec::new(),
             control: None,
-            grants: Extensions::HISTORY,
+            grants: Extensions::HARMLESS,
         })
     }
 

@@ -11,7 +11,7 @@ use exm_datagram::Key;
 use exm_endpoint::{SocketError, SocketOptions, Sockets};
 use exm_os::{Clock, RawTerminal, SignalWatch, Signals, TerminalSize, Waiter};
 use exm_predict::Display;
-use exm_terminal::{Screen, Size, update};
+use exm_terminal::{Features, Screen, Size};
 use exm_units::{Instant, Span};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -27,6 +27,8 @@ const REFRESH: Span = Span::from_secs(1);
 const BEGIN: &str = "\x1b[22;0t\x1b[?1h";
 /// And back: the title, pen, arrow keys, cursor, mouse, bracketed paste.
 const END: &str = "\x1b[23;0t\x1b[0m\x1b[?1l\x1b[?25h\x1b[?5l\x1b[?1003l\x1b[?1002l\x1b[?1001l\x1b[?1000l\x1b[?1004l\x1b[?1015l\x1b[?1006l\x1b[?1005l\x1b[?2004l";
+/// And back: the shape of the cursor.
+const END_STYLES: &str = "\x1b[0 q";
 
 /// The alternate screen, and the end of it.
 const ALTERNATE: &str = "\x1b[?1049h";
@@ -54,6 +56,9 @@ pub struct UserTerminal {
     pub titles: Option<String>,
     /// Whether programs may write to the clipboard (OSC 52).
     pub clipboard: bool,
+    /// Whether what mosh does not show is shown, if the server knows this extension: shapes of the cursor, kinds of underlines, faint and struck
+    /// text, hyperlinks.
+    pub styles: bool,
     /// How many lines are kept that scroll off the screen, if any: the server sends them if it knows this extension. The escape key
     /// and `[` or PageUp show them.
     pub scrollback: Option<usize>,
@@ -67,6 +72,7 @@ impl Default for UserTerminal {
             alternate_screen: false,
             titles: Some(String::new()),
             clipboard: true,
+            styles: false,
             scrollback: None,
         }
     }
@@ -113,7 +119,11 @@ impl UserTerminal {
     }
 
     fn settings(&self) -> ClientSettings {
-        let extensions = Extensions { history: self.scrollback.is_some(), ..Extensions::default() };
+        let extensions = Extensions {
+            history: self.scrollback.is_some(),
+            styles: self.styles,
+            ..Extensions::default()
+        };
         let settings = ClientSettings::from(self.predictions);
         let history_lines = self.scrollback.unwrap_or(settings.history_lines);
         ClientSettings { extensions, history_lines, ..settings }
@@ -125,10 +135,11 @@ impl UserTerminal {
 
     /// Leaves the screen of `size` to what comes after the session.
     fn leave_screen(&self, size: Size) -> String {
+        let shape = if self.styles { END_STYLES } else { "" };
         if self.alternate_screen {
-            NO_ALTERNATE.to_owned()
+            format!("{shape}{NO_ALTERNATE}")
         } else {
-            format!("\x1b[{};1H\r\n", size.rows())
+            format!("{shape}\x1b[{};1H\r\n", size.rows())
         }
     }
 
@@ -326,6 +337,11 @@ impl Showing<'_> {
         }
     }
 
+    /// What the terminal is to show.
+    fn features(&self) -> Features {
+        if self.settings.styles { Features::STYLES } else { Features::MOSH }
+    }
+
     /// Shows what is new.
     fn draw(&mut self, output: &mut File) -> Result<(), NetError> {
         let now = self.clock.now();
@@ -337,8 +353,8 @@ impl Showing<'_> {
         Notice::of(&self.client, now, self.is_leaving).draw(&mut screen);
         let bytes = match &self.shown {
             Some(shown) if *shown == screen => return Ok(()),
-            Some(shown) => update(shown, &screen, true),
-            None => update(&Screen::new(screen.size()), &screen, false),
+            Some(shown) => self.features().update(shown, &screen, true),
+            None => self.features().update(&Screen::new(screen.size()), &screen, false),
         };
         output.write_all(&bytes).map_err(NetError::Terminal)?;
         self.shown = Some(screen);

@@ -99,8 +99,14 @@ pub(super) fn user_terminal() -> Result<UserTerminal, Failure> {
         titles: Some(
             if std::env::var_os(NO_PREFIX).is_some() { "" } else { TITLE_PREFIX }.to_owned(),
         ),
+        styles: has_styles(&variable("TERM").unwrap_or_default()),
         ..UserTerminal::default()
     })
+}
+
+/// Whether the kind of terminal called `name` ignores what it does not know, and may so be sent any style.
+fn has_styles(name: &str) -> bool {
+    !matches!(name, "" | "dumb") && !name.starts_with("linux") && !name.starts_with("vt")
 }
 
 /// What the setting is called.

@@ -124,6 +124,9 @@ pub(crate) struct Args {
     /// What programs may not change: titles of windows, or the clipboard
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', help_heading = "Terminal")]
     deny: Vec<Denied>,
+    /// Use nothing that Mosh's own programs do not know
+    #[arg(long, conflicts_with = "scrollback", help_heading = "Terminal")]
+    original: bool,
     /// Carry ssh's connection, and note its address
     #[arg(long, hide = true)]
     fake_proxy: bool,
@@ -213,6 +216,7 @@ impl Args {
         *overwrites |= self.predict_overwrite;
         terminal.alternate_screen &= !self.no_init;
         terminal.scrollback = self.scrollback;
+        terminal.styles &= !self.original;
         terminal.clipboard &= !self.deny.contains(&Denied::Clipboard);
         if self.deny.contains(&Denied::Titles) {
             terminal.titles = None;
