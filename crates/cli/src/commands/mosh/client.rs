@@ -4,7 +4,7 @@ use crate::interrupt;
 use crate::shell::{Failure, print};
 use exm_datagram::Key;
 use exm_mosh::net::{Ended, NetError, UserTerminal};
-use exm_os::{Signals, keep_memory_private, take_variable};
+use exm_os::{Signals, keep_memory_private, release_code, take_variable};
 use exm_predict::Display;
 use std::fs::File;
 use std::io::IsTerminal;
@@ -148,6 +148,7 @@ pub(super) fn show(
             .with_tip("run it without redirecting its input or output"));
     }
     keep_memory_private();
+    release_code();
     let signals = Signals::catch()?;
     interrupt::hand_over();
     let file = |fd: std::os::fd::BorrowedFd<'_>| fd.try_clone_to_owned().map(File::from);

@@ -6,7 +6,7 @@ use crate::shell::{Failure, Printing, print, tell, warn};
 use exm_datagram::Key;
 use exm_endpoint::PortRange;
 use exm_mosh::net::{Control, Limits, Service};
-use exm_os::{Signals, in_new_session, is_installed, keep_memory_private};
+use exm_os::{Signals, in_new_session, is_installed, keep_memory_private, release_code};
 use exm_units::Span;
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -139,6 +139,7 @@ impl Args {
         print(&format!("\nMOSH CONNECT {port} {}\n", key.to_text().as_str()))?;
         let greeting = if self.command.is_empty() { message_of_the_day() } else { Vec::new() };
         let service = service.greet(greeting).reachable(control.ok());
+        release_code();
         service.run(program, limits, &signals)?;
         Ok(ExitCode::SUCCESS)
     }
