@@ -9,6 +9,9 @@ use crate::{
 /// OSC strings that are longer, in bytes, are ignored: a part of a clipboard would be worse than nothing.
 pub const MAX_OSC: usize = 16 * 1024;
 
+/// The most parameters of SGR that are read without the parser.
+const MOST_CODES: usize = 16;
+
 const BELL: u8 = 0x07;
 const CANCEL: u8 = 0x18;
 const SUBSTITUTE: u8 = 0x1a;
@@ -117,11 +120,14 @@ impl Terminal {
                     self.emulation.print_ascii(&bytes[at..at + run]);
                     at += run;
                 }
-                &ESCAPE => {
-                    self.parse(&bytes[at..=at]);
-                    self.input = Input::Escape;
-                    return at + 1;
-                }
+                &ESCAPE => match self.graphic_rendition(&bytes[at..]) {
+                    Some(length) => at += length,
+                    None => {
+                        self.parse(&bytes[at..=at]);
+                        self.input = Input::Escape;
+                        return at + 1;
+                    }
+                },
                 0..0x80 => {
                     self.emulation.control(*byte);
                     at += 1;
@@ -134,6 +140,29 @@ impl Terminal {
             }
         }
         at
+    }
+
+    /// Executes SGR at the beginning of `bytes`, if it is there as a whole and has only numbers: of all sequences it is the most
+    /// frequent, and the parser takes several times as long. Returns its length.
+    fn graphic_rendition(&mut self, bytes: &[u8]) -> Option<usize> {
+        let rest = bytes.strip_prefix(b"\x1b[")?;
+        let (mut codes, mut last) = ([0_u16; MOST_CODES], 0);
+        for (place, &byte) in rest.iter().enumerate() {
+            match byte {
+                b'0'..=b'9' => {
+                    let code = codes.get_mut(last)?;
+                    *code = code.saturating_mul(10).saturating_add(u16::from(byte - b'0'));
+                }
+                b';' => last += 1,
+                b'm' => {
+                    let codes = codes.get(..=last)?.chunks(1);
+                    self.emulation.select_graphic_rendition(codes);
+                    return Some(b"\x1b[".len() + place + 1);
+                }
+                _ => return None,
+            }
+        }
+        None
     }
 
     /// Prints bytes that are not ASCII. `is_cut` says that more of them may follow.

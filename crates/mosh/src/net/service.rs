@@ -37,6 +37,8 @@ const MOST_READ: usize = 1 << 16;
 const MOST_WAITING: usize = 1 << 22;
 /// The receive buffer in bytes.
 const RECEIVE_BUFFER: usize = 1 << 18;
+/// How soon a program that did not read all is tried again.
+const RETRY: Span = Span::from_millis(5);
 /// A client that is silent for longer is shown as disconnected.
 const DISCONNECTED: Span = Span::from_secs(30);
 
@@ -120,6 +122,7 @@ impl Service {
             command: Some(command),
             pty: None,
             record: LoginRecord::find(),
+            recorded: None,
             size: TerminalSize { columns: 80, rows: 24 },
             waiting: Vec::new(),
             path: None,
@@ -127,13 +130,18 @@ impl Service {
             is_ending: false,
         };
         let waiter = Waiter::new(clock, Span::ZERO);
+        let mut ready = Ready::ALL;
         loop {
-            session.answer_requests()?;
-            session.receive()?;
+            if ready.control {
+                session.answer_requests()?;
+            }
+            session.receive(ready.sockets)?;
             session.refuse_channels();
-            session.exchange();
-            let is_unwanted = clean_ups.take() && session.is_silent(limits.signalled);
-            if is_unwanted || signals.take().is_some() || session.server.client_is_leaving() {
+            session.exchange(ready.terminal);
+            let is_unwanted =
+                ready.clean_ups && clean_ups.take() && session.is_silent(limits.signalled);
+            let is_ended = ready.signals && signals.take().is_some();
+            if is_unwanted || is_ended || session.server.client_is_leaving() {
                 session.end();
             }
             session.write_record();
@@ -142,9 +150,24 @@ impl Service {
             if session.server.is_over(now) || now >= give_up {
                 return Ok(());
             }
-            session.wait(&waiter, (signals, &clean_ups), give_up)?;
+            ready = session.wait(&waiter, (signals, &clean_ups), give_up)?;
         }
     }
+}
+
+/// What can be read without waiting. Under a flood of output, each look at what cannot costs as much as its emulation.
+#[derive(Clone, Copy)]
+struct Ready {
+    sockets: bool,
+    signals: bool,
+    clean_ups: bool,
+    control: bool,
+    terminal: bool,
+}
+
+impl Ready {
+    const ALL: Ready =
+        Ready { sockets: true, signals: true, clean_ups: true, control: true, terminal: true };
 }
 
 /// A service with its client.
@@ -165,6 +188,8 @@ struct Running {
     pty: Option<Pty>,
     /// Who shows it, for other users of this machine.
     record: Option<LoginRecord>,
+    /// What it says of where the client is, once it says something.
+    recorded: Option<Option<IpAddr>>,
     size: TerminalSize,
     /// What the program has yet to read.
     waiting: Vec<u8>,
@@ -202,10 +227,15 @@ impl Running {
     /// Says where the client is, if it is connected.
     fn write_record(&mut self) {
         let is_connected = !self.is_silent(Some(DISCONNECTED));
+        let client = self.server.client().filter(|_| is_connected).map(|client| client.ip());
         let (Some(record), Some(pty)) = (&mut self.record, &self.pty) else { return };
+        if self.recorded == Some(client) {
+            return;
+        }
+        self.recorded = Some(client);
         let session = format!("mosh [{}]", std::process::id());
-        match self.server.client().filter(|_| is_connected) {
-            Some(client) => record.say(pty, &format!("{} via {session}", client.ip())),
+        match client {
+            Some(client) => record.say(pty, &format!("{client} via {session}")),
             None => record.say(pty, &session),
         }
     }
@@ -218,17 +248,19 @@ impl Running {
     }
 
     /// Reads the client's datagrams, and what its user did; starts the program with the first of them.
-    fn receive(&mut self) -> Result<(), NetError> {
+    fn receive(&mut self, are_ready: bool) -> Result<(), NetError> {
         let Running { clock, sockets, server, before, path, known, .. } = self;
-        sockets.receive(|arrival, datagram| {
-            *known = arrival.at(clock.now(), *known);
-            // What fails is left as it was.
-            if server.receive(*known, arrival.path.remote, datagram).is_ok() {
-                *path = Some(arrival.path);
-            } else if let Some(before) = before {
-                let _ = before.receive(*known, arrival.path.remote, datagram);
-            }
-        });
+        if are_ready {
+            sockets.receive(|arrival, datagram| {
+                *known = arrival.at(clock.now(), *known);
+                // What fails is left as it was.
+                if server.receive(*known, arrival.path.remote, datagram).is_ok() {
+                    *path = Some(arrival.path);
+                } else if let Some(before) = before {
+                    let _ = before.receive(*known, arrival.path.remote, datagram);
+                }
+            });
+        }
         self.known = self.clock.now();
         for input in self.server.take_input() {
             match input {
@@ -263,11 +295,11 @@ impl Running {
     }
 
     /// Reads the program's output, and writes what it has yet to read.
-    fn exchange(&mut self) {
+    fn exchange(&mut self, is_ready: bool) {
         let Some(pty) = &self.pty else { return };
         let mut buffer = [0; 1 << 14];
         let (mut read, mut has_ended) = (0, false);
-        while read < MOST_READ && !has_ended {
+        while is_ready && read < MOST_READ && !has_ended {
             match pty.read(&mut buffer) {
                 Ok(Some(count)) if count > 0 => {
                     self.server.output(&buffer[..count]);
@@ -279,8 +311,10 @@ impl Running {
         }
         self.waiting.extend(self.server.take_answers());
         self.waiting.truncate(MOST_WAITING);
-        let written = pty.write(&self.waiting).unwrap_or(self.waiting.len());
-        self.waiting.drain(..written);
+        if !self.waiting.is_empty() {
+            let written = pty.write(&self.waiting).unwrap_or(self.waiting.len());
+            self.waiting.drain(..written);
+        }
         if has_ended {
             self.end();
         }
@@ -353,11 +387,14 @@ impl Running {
         waiter: &Waiter,
         (signals, clean_ups): (&Signals, &SignalWatch),
         until: Instant,
-    ) -> Result<(), NetError> {
+    ) -> Result<Ready, NetError> {
         let now = self.clock.now();
         let servers = self.before.iter_mut().chain([&mut self.server]);
         let wake = servers.map(|server| server.next_wake(now)).min().unwrap_or(until);
         let wake = wake.min(until).min(self.next_record());
+        // The program has yet to read.
+        let is_full = !self.waiting.is_empty() && self.pty.is_some();
+        let wake = if is_full { wake.min(now.saturating_add(RETRY)) } else { wake };
         let control = self.control.as_ref().map(AsFd::as_fd);
         let terminal = self.pty.as_ref().map(AsFd::as_fd);
         let (sockets, signals) = (self.sockets.as_fd(), signals.as_fd());
@@ -369,7 +406,8 @@ impl Running {
             control.unwrap_or(signals),
             terminal.unwrap_or(signals),
         ];
-        let waited = waiter.wait(files, wake).map(drop);
-        waited.map_err(NetError::Wait)
+        let [sockets, signals, clean_ups, control, terminal] =
+            waiter.wait(files, wake).map_err(NetError::Wait)?;
+        Ok(Ready { sockets, signals, clean_ups, control, terminal })
     }
 }

@@ -36,7 +36,7 @@ impl Emulation {
         match intermediates {
             [] => match action {
                 '@' | 'J'..='M' | 'P' | 'S' | 'T' | 'X' | 'b' => self.edit(&arguments, action),
-                'm' => self.select_graphic_rendition(params),
+                'm' => self.select_graphic_rendition(params.iter()),
                 'h' | 'l' => {
                     params.iter().flatten().for_each(|mode| self.set_mode(*mode, action == 'h'));
                 }

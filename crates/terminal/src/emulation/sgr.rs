@@ -1,15 +1,15 @@
 //! SGR: colours and attributes.
 
-use vte::Params;
-
 use super::Emulation;
 use crate::style::{Attributes, Colour, Style, Underline};
 
 impl Emulation {
-    /// SGR.
-    pub(super) fn select_graphic_rendition(&mut self, params: &Params) {
+    /// SGR with these parameters, whose parts are separated by colons.
+    pub(crate) fn select_graphic_rendition<'a>(
+        &mut self,
+        mut params: impl Iterator<Item = &'a [u16]>,
+    ) {
         let pen = &mut self.screen.pen;
-        let mut params = params.iter();
         while let Some(param) = params.next() {
             match param {
                 [38, ..] => pen.foreground = colour(param, &mut params).unwrap_or(pen.foreground),
