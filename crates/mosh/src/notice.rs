@@ -33,6 +33,11 @@ impl Notice {
         })
     }
 
+    /// The same, or `message` if it says nothing.
+    pub(crate) fn or(self, message: Option<String>) -> Notice {
+        Notice(self.0.or(message))
+    }
+
     /// The one over the history.
     pub(crate) fn history(line: u64, all: usize) -> Notice {
         let place = if all == 0 { "empty".to_owned() } else { format!("line {line} of {all}") };
