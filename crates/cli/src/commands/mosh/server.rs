@@ -127,7 +127,7 @@ impl Args {
             (_, Some(session)) => Err(Failure::usage(format!("{session} is not expected"))
                 .with_tip("a session's number comes after \"attach\", a program after \"--\"")),
             (Verb::New | Verb::Files, None) if self.foreground => self.serve(),
-            (Verb::New | Verb::Files, None) => detach(),
+            (Verb::New | Verb::Files, None) => detach(self.verb == Verb::New),
         }
     }
 
@@ -262,8 +262,8 @@ fn seconds(name: &str) -> Result<Option<Span>, Failure> {
     Ok((seconds > 0).then(|| Span::from_secs(seconds.min(u64::from(u32::MAX)))))
 }
 
-/// Runs this command in the background, and prints what it prints first.
-fn detach() -> Result<ExitCode, Failure> {
+/// Runs this command in the background, and prints what it prints first; its number only if somebody may want it.
+fn detach(is_named: bool) -> Result<ExitCode, Failure> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["mosh-server", "--foreground"]);
     let words = std::env::args_os().skip(1);
@@ -281,7 +281,9 @@ fn detach() -> Result<ExitCode, Failure> {
         return Ok(ExitCode::from(code.unwrap_or(1)));
     };
     print(&format!("\n{connect}\n"))?;
-    tell(&format!("\n[mosh-server detached, pid = {}]\n", child.id()));
+    if is_named {
+        tell(&format!("\n[mosh-server detached, pid = {}]\n", child.id()));
+    }
     Ok(ExitCode::SUCCESS)
 }
 
