@@ -95,7 +95,7 @@ impl Put {
         Outcome::Going
     }
 
-    fn to_end(&mut self) -> Outcome {
+    fn finish(&mut self) -> Outcome {
         for _ in 0..100_000 {
             match self.round(4000) {
                 Outcome::Going => {}
@@ -124,7 +124,7 @@ fn a_file_arrives_with_its_permissions() {
         let (from, to) = (folder.path("from"), folder.path("to"));
         fs::write(&from, content(length)).unwrap();
         fs::set_permissions(&from, fs::Permissions::from_mode(mode)).unwrap();
-        assert_eq!(Put::new(&from, &to).to_end(), Outcome::Done);
+        assert_eq!(Put::new(&from, &to).finish(), Outcome::Done);
         assert_eq!(fs::read(&to).unwrap(), content(length));
         assert_eq!(fs::metadata(&to).unwrap().permissions().mode() & 0o7777, mode);
         assert!(!part_path(&to).exists());
@@ -164,7 +164,7 @@ proptest! {
         if !is_done {
             let before = fs::metadata(part_path(&to)).map_or(0, |part| part.len());
             let mut put = Put::new(&from, &to);
-            prop_assert_eq!(put.to_end(), Outcome::Done);
+            prop_assert_eq!(put.finish(), Outcome::Done);
             prop_assert_eq!(put.resumed(), before);
             prop_assert!((put.passed as u64) < length as u64 - before + 2000 + length as u64 / 100);
         }
@@ -181,7 +181,7 @@ proptest! {
         other[at % part] ^= 1;
         fs::write(part_path(&to), other).unwrap();
         let mut put = Put::new(&from, &to);
-        prop_assert_eq!(put.to_end(), Outcome::Done);
+        prop_assert_eq!(put.finish(), Outcome::Done);
         prop_assert_eq!(put.resumed(), 0);
         prop_assert_eq!(fs::read(&to).unwrap(), content(length));
     }
@@ -224,7 +224,7 @@ fn a_file_that_shrinks_is_not_stored() {
     let mut put = Put::new(&from, &to);
     (0..20).for_each(|_| assert_eq!(put.round(2000), Outcome::Going));
     fs::write(&from, "short").unwrap();
-    assert!(matches!(put.to_end(), Outcome::Failed(problem) if problem.contains("was cut")));
+    assert!(matches!(put.finish(), Outcome::Failed(problem) if problem.contains("was cut")));
     assert!(!to.exists());
 }
 
@@ -234,7 +234,7 @@ fn what_is_no_file_is_left_alone() {
     let from = folder.path("from");
     fs::write(&from, "x").unwrap();
     fs::create_dir(folder.path("directory")).unwrap();
-    let failed = |to: &str| match Put::new(&from, &folder.path(to)).to_end() {
+    let failed = |to: &str| match Put::new(&from, &folder.path(to)).finish() {
         Outcome::Failed(problem) => problem,
         outcome => panic!("{to}: {outcome:?}"),
     };
@@ -257,8 +257,8 @@ fn two_transfers_do_not_write_one_file() {
     fs::write(&from, content(1_000_000)).unwrap();
     let mut first = Put::new(&from, &to);
     (0..20).for_each(|_| assert_eq!(first.round(2000), Outcome::Going));
-    let second = Put::new(&from, &to).to_end();
+    let second = Put::new(&from, &to).finish();
     assert!(matches!(second, Outcome::Failed(problem) if problem.contains("another transfer")));
-    assert_eq!(first.to_end(), Outcome::Done);
+    assert_eq!(first.finish(), Outcome::Done);
     assert_eq!(fs::read(&to).unwrap(), content(1_000_000));
 }
