@@ -41,9 +41,6 @@ impl ClientChannels {
     /// The process has too many files open.
     pub(super) fn new(forwards: Forwards) -> io::Result<ClientChannels> {
         let relay = Relay::new()?;
-        for listener in forwards.local.iter().flat_map(|local| local.listeners.iter()) {
-            relay.watch(listener)?;
-        }
         Ok(ClientChannels {
             forwards,
             relay,
@@ -100,6 +97,11 @@ impl ClientChannels {
             None => return,
         };
         self.is_agreed = true;
+        // Connections that came before have waited.
+        for listener in self.forwards.local.iter().flat_map(|local| local.listeners.iter()) {
+            // Otherwise they are looked at whenever something else happens.
+            let _ = self.relay.watch(listener);
+        }
         if granted.and(wanted) != wanted {
             self.tell(now, "The server does not allow what was to be forwarded.".to_owned());
         }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::Extensions;
 use crate::net::client_channels::ClientChannels;
-use crate::net::forward::{Forward, Forwards, LocalForward};
+use crate::net::forward::{Agent, Forward, Forwards, LocalForward};
 use crate::net::server_channels::ServerChannels;
 use exm_units::Instant;
 use std::io::{Read, Write};
@@ -220,4 +220,37 @@ fn more_connections_than_channels_are_reset_and_the_others_go_on() {
         sockets.retain_mut(|socket| socket.read(&mut [0; 9]).is_err());
         sockets.is_empty()
     });
+}
+
+#[test]
+fn questions_are_bounded_and_answered_with_no_in_time() {
+    let agent = Agent { socket: "/nowhere/agent".into(), server: "host".to_owned() };
+    let forwards = Forwards { agent: Some(agent), ..Forwards::default() };
+    let wanted = ClientChannels::extensions(&forwards);
+    let mut client = ClientChannels::new(forwards).unwrap();
+    let (mut ours, mut theirs) = (Channels::client(wanted), Channels::server(ALL));
+    theirs.receive(&ours.pull(1000));
+    ours.receive(&theirs.pull(1000));
+    (0..10).for_each(|_| assert!(theirs.open(Opening::Agent).is_ok()));
+    let mut serve = |client: &mut ClientChannels, at: Instant| {
+        ours.receive(&theirs.pull(10_000));
+        client.serve(at, &mut ours, true);
+        theirs.receive(&ours.pull(10_000));
+        std::iter::from_fn(|| theirs.next_event()).collect::<Vec<_>>()
+    };
+    let refused = |events: &[Event], wanted: Reason| {
+        let is = |event: &&Event| matches!(event, Event::Refused(_, reason) if *reason == wanted);
+        events.iter().filter(is).count()
+    };
+    let events = serve(&mut client, Instant::ZERO);
+    assert_eq!((events.len(), refused(&events, Reason::TooMany)), (2, 2));
+    let question = client.message("Ctrl-^").expect("the user is asked");
+    assert_eq!(question, "host asks for your SSH agent: Ctrl-^ y lets it, Ctrl-^ n does not");
+    let almost = client.next_wake() - exm_units::Span::from_nanos(1);
+    assert_eq!(serve(&mut client, almost), []);
+    let late = client.next_wake();
+    assert_eq!(late, Instant::ZERO + exm_units::Span::from_secs(60));
+    let events = serve(&mut client, late);
+    assert_eq!((events.len(), refused(&events, Reason::Denied)), (8, 8));
+    assert!(!client.is_asking());
 }

@@ -5,6 +5,7 @@ use super::start::{by_ssh, here};
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::shell::{Failure, tell};
+use crate::visible::visible;
 use exm_datagram::Key;
 use exm_mosh::net::{FileSession, TransferError, TransferJob, TransferProgress};
 use exm_os::{Clock, Signals, keep_memory_private};
@@ -172,6 +173,7 @@ struct Done {
 impl Display for Summary {
     fn fmt(&self, f: &mut Formatter<'_>) -> Formatted {
         for Done { from, to, bytes, resumed, seconds } in &self.files {
+            let (from, to) = (visible(from), visible(to));
             let rate = size((bytes - resumed.min(bytes)) as f64 / seconds.max(1e-3));
             write!(f, "{from} -> {to}: {} in {seconds:.1} s, {rate}/s", size(*bytes as f64))?;
             if *resumed > 0 {
