@@ -3,7 +3,7 @@
 use crate::channels::{Channels, Opening};
 use crate::extensions::Extensions;
 use crate::history::History;
-use crate::rtt::rtt;
+use crate::rtt::{Losses, rtt};
 use crate::shown::{Shown, window_size};
 use crate::side::Side;
 use exm_datagram::{Key, OpenError, Role, Session};
@@ -45,6 +45,7 @@ pub struct Client {
     history: History,
     has_asked_history: bool,
     predictor: Predictor,
+    losses: Losses,
     began: Instant,
     last_received_at: Option<Instant>,
     malformed: u64,
@@ -73,6 +74,7 @@ impl Client {
             history: History::new(history_lines),
             has_asked_history: false,
             predictor: Predictor::new(display, overwrites),
+            losses: Losses::default(),
             began: now,
             last_received_at: None,
             malformed: 0,
@@ -105,6 +107,8 @@ impl Client {
     pub fn receive(&mut self, now: Instant, datagram: &mut [u8]) -> Result<(), OpenError> {
         let opened = self.crypto.open(now, datagram)?;
         self.last_received_at = Some(now);
+        self.losses.opened(Some(opened.sequence));
+        self.transport.set_lossy(self.losses.is_lossy());
         match self.transport.receive(now, opened.payload) {
             Ok(Received::State { newest: true, changed: true, .. }) => self.read_stream(),
             Ok(_) => {}
@@ -132,7 +136,7 @@ impl Client {
     /// The next datagram to send at `now`; none if nothing is due.
     pub fn transmit(&mut self, now: Instant) -> Option<Vec<u8>> {
         let rtt = rtt(&self.crypto);
-        self.side.update(now, &rtt, &mut self.transport.local_mut().stream);
+        self.side.update(now, &rtt, &mut self.transport, false);
         let payload = self.transport.transmit(now, &rtt).ok()??;
         let end = self.transport.local().stream.end();
         self.side.sent(now, self.transport.sent_number(), end);
@@ -145,7 +149,7 @@ impl Client {
     /// When to call [`Client::transmit`], and then [`Client::screen`], next, unless something happens before. It may be before `now`.
     pub fn next_wake(&mut self, now: Instant) -> Instant {
         let rtt = rtt(&self.crypto);
-        self.side.update(now, &rtt, &mut self.transport.local_mut().stream);
+        self.side.update(now, &rtt, &mut self.transport, false);
         let wake = self.transport.next_wake(now, &rtt).min(self.side.next_wake(&rtt));
         wake.min(self.predictor.next_look(now))
     }
@@ -211,6 +215,12 @@ impl Client {
     /// How many authentic datagrams were malformed.
     pub fn malformed(&self) -> u64 {
         self.malformed
+    }
+
+    /// Sets the longest payload of a datagram, for paths where longer ones do not fit. It is one of
+    /// [`exm_ssp::Settings::payload_limit`].
+    pub fn set_payload_limit(&mut self, limit: usize) {
+        self.transport.set_payload_limit(limit);
     }
 
     /// Begins to end the session: the server is notified.

@@ -16,12 +16,21 @@ pub struct Extensions {
     pub agent: bool,
     /// The client may read and write files of the server.
     pub files: bool,
+    /// What mosh does not show: shapes of the cursor, kinds of underlines, faint and struck text, hyperlinks. They widen nothing
+    /// that a client may do.
+    pub styles: bool,
 }
 
 impl Extensions {
-    /// Only the history: what a server grants unless it is set otherwise.
-    pub const HISTORY: Extensions =
-        Extensions { history: true, tcp: false, listen: false, agent: false, files: false };
+    /// The history and the styles: what a server grants unless it is set otherwise.
+    pub const HARMLESS: Extensions = Extensions {
+        history: true,
+        tcp: false,
+        listen: false,
+        agent: false,
+        files: false,
+        styles: true,
+    };
 
     /// Whether it has any.
     pub fn is_any(self) -> bool {
@@ -35,15 +44,16 @@ impl Extensions {
 
     /// As bits on the wire.
     pub(crate) fn bits(self) -> u64 {
-        let Extensions { history, tcp, listen, agent, files } = self;
-        let flags = [history, tcp, listen, agent, files];
+        let Extensions { history, tcp, listen, agent, files, styles } = self;
+        let flags = [history, tcp, listen, agent, files, styles];
         flags.iter().rev().fold(0, |bits, flag| bits << 1 | u64::from(*flag))
     }
 
     /// From bits on the wire; unknown ones are ignored.
     pub(crate) fn from_bits(bits: u64) -> Extensions {
-        let [history, tcp, listen, agent, files] = [0, 1, 2, 3, 4].map(|bit| bits >> bit & 1 == 1);
-        Extensions { history, tcp, listen, agent, files }
+        let [history, tcp, listen, agent, files, styles] =
+            [0, 1, 2, 3, 4, 5].map(|bit| bits >> bit & 1 == 1);
+        Extensions { history, tcp, listen, agent, files, styles }
     }
 }
 
@@ -53,11 +63,11 @@ mod tests {
 
     #[test]
     fn bits_come_back() {
-        for bits in 0..32 {
+        for bits in 0..64 {
             assert_eq!(Extensions::from_bits(bits).bits(), bits);
         }
-        assert_eq!(Extensions::HISTORY.bits(), 1);
-        assert_eq!(Extensions::from_bits(!0).and(Extensions::HISTORY), Extensions::HISTORY);
-        assert!(!Extensions::from_bits(!31).is_any());
+        assert_eq!(Extensions::HARMLESS.bits(), 0b10_0001);
+        assert_eq!(Extensions::from_bits(!0).and(Extensions::HARMLESS), Extensions::HARMLESS);
+        assert!(!Extensions::from_bits(!63).is_any());
     }
 }

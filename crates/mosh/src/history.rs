@@ -1,7 +1,7 @@
 //! [`History`]: the lines that have scrolled off the server's screen, and [`Feed`]: how the server sends them.
 
 use crate::channels::{ChannelId, Channels, Event, Reason};
-use exm_terminal::{Row, Screen, Size, Terminal, update};
+use exm_terminal::{Features, Row, Screen, Size, Terminal};
 use exm_units::{Instant, Span};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -31,10 +31,10 @@ enum Line {
 
 impl Line {
     /// What is in `row`.
-    fn of(row: Arc<Row>) -> Line {
+    fn of(row: Arc<Row>, features: Features) -> Line {
         let screen = Screen::of_row(row);
         let size = screen.size();
-        let output = update(&Screen::new(size), &screen, true);
+        let output = features.update(&Screen::new(size), &screen, true);
         if output.len() > LONGEST {
             return Line::Missing(1);
         }
@@ -151,7 +151,7 @@ impl History {
 
     #[cfg(test)]
     pub(crate) fn push_row(&mut self, row: Arc<Row>) {
-        self.push(Line::of(row));
+        self.push(Line::of(row, Features::STYLES));
     }
 
     fn push(&mut self, line: Line) {
@@ -236,6 +236,8 @@ impl Feed {
         }
         self.wake = Instant::MAX;
         let Some(id) = self.channel else { return };
+        let styles = channels.granted().is_some_and(|granted| granted.styles);
+        let features = if styles { Features::STYLES } else { Features::MOSH };
         let is_quiet = now.saturating_since(self.changed_at) >= QUIET;
         self.refill(now);
         let room = |channels: &Channels| channels.unsent(id) < MOST_UNSENT;
@@ -247,7 +249,7 @@ impl Feed {
                 self.wake = self.wake.min(now.saturating_add(QUIET / 4));
                 return;
             }
-            let mut record = Line::of(Arc::clone(row)).encode();
+            let mut record = Line::of(Arc::clone(row), features).encode();
             let missing = terminal.scrolled().take_missing();
             if missing > 0 {
                 record = [Line::Missing(missing).encode(), record].concat();
@@ -291,7 +293,7 @@ mod tests {
         for output in ["", "plain", "a\x1b[31;1mred\x1b[0m b", "漢字 e\u{301}", "\x1b[44m\x1b[K"]
         {
             let mut history = History::new(9);
-            let bytes = Line::of(row(output)).encode();
+            let bytes = Line::of(row(output), Features::STYLES).encode();
             for byte in bytes {
                 history.add(&[byte]).expect("well-formed");
             }
@@ -304,7 +306,9 @@ mod tests {
     fn the_oldest_lines_are_dropped() {
         let mut history = History::new(3);
         for number in 0..10 {
-            history.add(&Line::of(row(&number.to_string())).encode()).expect("well-formed");
+            history
+                .add(&Line::of(row(&number.to_string()), Features::STYLES).encode())
+                .expect("well-formed");
         }
         history.add(&Line::Missing(77).encode()).expect("well-formed");
         assert_eq!((history.first(), history.end(), history.row(7)), (8, 11, None));

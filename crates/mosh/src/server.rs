@@ -5,11 +5,11 @@ use crate::echo::Echo;
 use crate::extensions::Extensions;
 use crate::history::Feed;
 use crate::input::{Arrows, Input, inputs};
-use crate::rtt::rtt;
+use crate::rtt::{Losses, rtt};
 use crate::shown::Shown;
 use crate::side::Side;
 use exm_datagram::{Key, OpenError, Roaming, Role, Session};
-use exm_ssp::{Received, Settings, Sided, Transport, UserStream};
+use exm_ssp::{Received, Settings, Sided, State, Transport, UserStream};
 use exm_terminal::{Screen, Terminal};
 use exm_units::{Instant, Span};
 use std::collections::VecDeque;
@@ -17,6 +17,8 @@ use std::net::SocketAddr;
 
 /// After so long without a datagram, nothing is sent to the client until it returns.
 const FORGOTTEN: Span = Span::from_secs(40);
+/// An address that is not validated gets differences of at most so many bytes: those of a prompt.
+const MODEST: usize = 200;
 
 /// The end of a session where programs run: it has their terminal, and keeps the client's copy of its screen up to date.
 ///
@@ -31,6 +33,11 @@ pub struct Server {
     side: Side,
     feed: Feed,
     terminal: Terminal,
+    /// Whether the terminal has had output since the last look at it.
+    is_changed: bool,
+    /// When the local state must be what the terminal shows, as a change would be sent; none if it is.
+    behind: Option<Instant>,
+    losses: Losses,
     echo: Echo,
     arrows: Arrows,
     input: Vec<Input>,
@@ -44,7 +51,7 @@ pub struct Server {
 
 impl Server {
     /// A server at `now` for the client that has `key`. The seed of what hides the lengths of datagrams must be unpredictable. It
-    /// grants [`Extensions::HISTORY`].
+    /// grants [`Extensions::HARMLESS`].
     pub fn new(now: Instant, key: &Key, seed: u64) -> Server {
         let initial = Sided::new(Shown::default());
         Server {
@@ -52,9 +59,12 @@ impl Server {
             roaming: Roaming::server(),
             terminal: Terminal::new(initial.state.screen.size()),
             transport: Transport::new(now, Settings::server(seed), initial, Sided::default()),
-            grants: Extensions::HISTORY,
-            side: Side::new(Channels::server(Extensions::HISTORY)),
+            grants: Extensions::HARMLESS,
+            side: Side::new(Channels::server(Extensions::HARMLESS)),
             feed: Feed::new(now),
+            is_changed: true,
+            behind: None,
+            losses: Losses::default(),
             echo: Echo::default(),
             arrows: Arrows::default(),
             input: Vec::new(),
@@ -97,9 +107,16 @@ impl Server {
     ) -> Result<(), OpenError> {
         let opened = self.crypto.open(now, datagram)?;
         self.last_received_at = Some(now);
+        self.losses.opened(Some(opened.sequence));
+        self.transport.set_lossy(self.losses.is_lossy());
         self.roaming.receive(now, &opened, from);
         if opened.newest {
-            self.is_elsewhere = self.roaming.peer() != Some(from);
+            let is_elsewhere = self.roaming.peer() != Some(from);
+            // What was held back.
+            self.is_changed |= self.is_elsewhere && !is_elsewhere;
+            self.is_elsewhere = is_elsewhere;
+            // A new address gets few datagrams, and each must be answered.
+            self.transport.set_early(!self.is_elsewhere);
         }
         match self.transport.receive(now, opened.payload) {
             Ok(Received::State { number, newest: true, changed: true }) => self.typed(now, number),
@@ -128,6 +145,7 @@ impl Server {
                 }
                 Input::Resize(size) => {
                     self.terminal.resize(size);
+                    self.is_changed = true;
                     Input::Resize(size)
                 }
             });
@@ -142,6 +160,7 @@ impl Server {
     /// The programs have written `bytes`.
     pub fn output(&mut self, bytes: &[u8]) {
         self.terminal.advance(bytes);
+        self.is_changed = true;
     }
 
     /// The terminal's answers to queries of programs since the last call, for their input.
@@ -170,23 +189,45 @@ impl Server {
         self.last_received_at.is_none_or(|at| now.saturating_since(at) > FORGOTTEN)
     }
 
-    /// Makes the local state what the terminal shows.
+    /// Makes the local state what the terminal shows, if something is sent now: more often would cost more than the emulation itself.
     fn synchronise(&mut self, now: Instant) {
-        let echoed = self.echo.echoed(now);
+        let rtt = rtt(&self.crypto);
+        let has_changed = std::mem::take(&mut self.is_changed);
+        if has_changed {
+            self.behind = Some(self.transport.change_due(now, &rtt));
+        }
         let local = &self.transport.local().state;
-        let mut asked = local.asked;
+        let (before, mut asked) = ((local.echoed, local.asked), local.asked);
         if self.is_elsewhere && now >= self.next_question() {
             self.asked_at = now;
             asked += 1;
         }
-        let has_changed = local.screen != *self.terminal.screen();
-        if (local.echoed, local.asked) != (echoed, asked) || has_changed {
-            let screen = self.terminal.screen().clone();
-            self.transport.local_mut().state = Shown { screen, echoed, asked };
+        let echoed = self.echo.echoed(now);
+        let is_answer = before != (echoed, asked);
+        let is_due = self.behind.is_some_and(|due| due <= now)
+            || (self.behind.is_some() && self.transport.next_wake(now, &rtt) <= now);
+        if is_answer || is_due {
+            self.behind = None;
+            let state = self.shown(echoed, asked);
+            if self.transport.local().state != state {
+                let stream = self.transport.local().stream.clone();
+                self.transport.set_local(Sided { state, stream });
+            }
         }
         self.feed.update(now, has_changed, &mut self.side.channels, &mut self.terminal);
-        let rtt = rtt(&self.crypto);
-        self.side.update(now, &rtt, &mut self.transport.local_mut().stream);
+        self.side.update(now, &rtt, &mut self.transport, self.is_elsewhere);
+    }
+
+    /// What the client is to be shown. At an address that is not validated yet it gets little, and can answer only what it gets whole: then
+    /// what it has already may have to do, and shows the effects of no more keys.
+    fn shown(&self, echoed: u64, asked: u64) -> Shown {
+        let styles = self.extensions().is_some_and(|granted| granted.styles);
+        let shown = Shown { screen: self.terminal.screen().clone(), echoed, asked, styles };
+        let known = &self.transport.acknowledged().state;
+        if self.is_elsewhere && shown.diff_from(known).len() > MODEST {
+            return Shown { asked, ..known.clone() };
+        }
+        shown
     }
 
     /// When the client may be asked again: a challenge to its new address waits for an answer.
@@ -221,8 +262,9 @@ impl Server {
         self.synchronise(now);
         let question = if self.is_elsewhere { self.next_question() } else { Instant::MAX };
         let rtt = rtt(&self.crypto);
-        let wake = self.transport.next_wake(now, &rtt).min(self.side.next_wake(&rtt));
-        let wake = wake.min(self.feed.next_wake());
+        let change = self.behind.unwrap_or(Instant::MAX);
+        let wake = self.transport.next_wake(now, &rtt).min(change);
+        let wake = wake.min(self.side.next_wake(&rtt)).min(self.feed.next_wake());
         wake.min(self.echo.next()).min(question)
     }
 
@@ -256,8 +298,15 @@ impl Server {
         self.malformed
     }
 
+    /// Sets the longest payload of a datagram, for paths where longer ones do not fit. It is one of
+    /// [`exm_ssp::Settings::payload_limit`].
+    pub fn set_payload_limit(&mut self, limit: usize) {
+        self.transport.set_payload_limit(limit);
+    }
+
     /// Begins to end the session: the client is notified.
     pub fn shutdown(&mut self, now: Instant) {
+        (self.is_changed, self.behind) = (false, Some(now));
         self.synchronise(now);
         self.transport.shutdown(now);
     }

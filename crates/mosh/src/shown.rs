@@ -1,7 +1,7 @@
 //! [`Shown`]: what the server's terminal shows, as a state of SSP.
 
 use exm_ssp::{DiffError, HostEvent, State, WindowSize, decode_host, encode_host};
-use exm_terminal::{Cell, Screen, Size, Terminal, update};
+use exm_terminal::{Cell, Features, Screen, Size, Terminal};
 
 /// The size of both ends' terminals before the client tells its own.
 const INITIAL: (usize, usize) = (80, 24);
@@ -15,12 +15,22 @@ pub struct Shown {
     pub echoed: u64,
     /// Changes when the client is asked for a sign of life: it acknowledges every change soon.
     pub asked: u64,
+    /// Whether the client shows what mosh's does not. Mosh's server does not know.
+    pub styles: bool,
+}
+
+impl Shown {
+    /// What differences may contain.
+    fn features(&self) -> Features {
+        if self.styles { Features::STYLES } else { Features::MOSH }
+    }
 }
 
 impl Default for Shown {
     /// A blank terminal of 80 columns and 24 rows: the initial state.
     fn default() -> Shown {
-        Shown { screen: Screen::new(Size::new(INITIAL.0, INITIAL.1)), echoed: 0, asked: 0 }
+        let screen = Screen::new(Size::new(INITIAL.0, INITIAL.1));
+        Shown { screen, echoed: 0, asked: 0, styles: false }
     }
 }
 
@@ -33,6 +43,13 @@ pub(crate) fn window_size(size: Size) -> WindowSize {
     WindowSize { width: number(size.columns()), height: number(size.rows()) }
 }
 
+/// Whether `screen` has nothing that mosh does not show.
+fn is_plain(screen: &Screen) -> bool {
+    let blank = Screen::new(screen.size());
+    let write = |features: Features| features.update(&blank, screen, true);
+    write(Features::MOSH) == write(Features::STYLES)
+}
+
 impl State for Shown {
     fn diff_from(&self, base: &Shown) -> Vec<u8> {
         let mut events = Vec::new();
@@ -42,7 +59,9 @@ impl State for Shown {
         if self.screen.size() != base.screen.size() {
             events.push(HostEvent::Resize(window_size(self.screen.size())));
         }
-        let bytes = update(&base.screen, &self.screen, true);
+        // What was sent without styles may look different.
+        let is_known = self.styles == base.styles || is_plain(&base.screen);
+        let bytes = self.features().update(&base.screen, &self.screen, is_known);
         if !bytes.is_empty() {
             events.push(HostEvent::Bytes(bytes));
         }

@@ -1,7 +1,7 @@
 //! [`Side`]: the channels of one end, as a byte stream beside its synchronised state.
 
 use crate::channels::Channels;
-use exm_ssp::{Rtt, StreamLog, StreamReader, Window};
+use exm_ssp::{Rtt, Sided, State, StreamLog, StreamReader, Transport, Window};
 use exm_units::Instant;
 
 /// Moves the bytes of channels into the states of this end, as many as the congestion window allows, and out of those of the
@@ -39,8 +39,16 @@ impl Side {
         }
     }
 
-    /// Makes the stream of the local state as long as the window allows.
-    pub(crate) fn update(&mut self, now: Instant, rtt: &Rtt, local: &mut StreamLog) {
+    /// Makes the stream of the local state of `transport` as long as the window allows; while it `is_held`, no longer than what is
+    /// acknowledged.
+    pub(crate) fn update<L: State, R: State>(
+        &mut self,
+        now: Instant,
+        rtt: &Rtt,
+        transport: &mut Transport<Sided<L>, R>,
+        is_held: bool,
+    ) {
+        let local = &transport.local().stream;
         let acknowledged = local.start();
         self.log.forget(acknowledged);
         self.window.acknowledged(now, acknowledged);
@@ -52,9 +60,11 @@ impl Side {
         }
         // What was sent stays, unless it is lost: a retransmission is no longer than the window, which has shrunk.
         let end = limit.min(self.log.end());
-        let end = if self.window.is_recovering() { end } else { end.max(local.end()) };
+        let end = if is_held { acknowledged } else { end };
+        let end = if is_held || self.window.is_recovering() { end } else { end.max(local.end()) };
+        // To change the state, even to the same, delays it.
         if end != local.end() {
-            *local = self.log.until(end);
+            transport.local_mut().stream = self.log.until(end);
         }
     }
 

@@ -64,8 +64,14 @@ struct Pair {
     now: u64,
 }
 
-const FILES: Extensions =
-    Extensions { history: false, tcp: false, listen: false, agent: false, files: true };
+const FILES: Extensions = Extensions {
+    history: false,
+    tcp: false,
+    listen: false,
+    agent: false,
+    files: true,
+    styles: false,
+};
 
 impl Pair {
     fn new(rate: u64, delay: u64, loss: f64, asked: Extensions) -> Pair {
@@ -267,7 +273,14 @@ fn ends_that_have_agreed_are_silent() {
     assert!(sent <= 42, "{sent} datagrams");
 }
 
-const HISTORY: Extensions = Extensions::HISTORY;
+const HISTORY: Extensions = Extensions {
+    history: true,
+    tcp: false,
+    listen: false,
+    agent: false,
+    files: false,
+    styles: false,
+};
 
 fn history(client: &Client) -> Vec<String> {
     let history = client.history();

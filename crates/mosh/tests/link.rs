@@ -2,10 +2,10 @@
 //! the screens are equal at the end.
 
 use exm_datagram::Key;
-use exm_mosh::{Client, Input, Server};
+use exm_mosh::{Client, ClientSettings, Extensions, Input, Server};
 use exm_predict::Display;
 use exm_random::{Purpose, Stream};
-use exm_terminal::Size;
+use exm_terminal::{Position, Size, Underline};
 use exm_units::{Instant, Span};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -168,6 +168,25 @@ fn a_client_roams_and_returns_after_a_blackout() {
     assert_eq!(pair.client.screen(at(pair.now)), *pair.server.screen());
 }
 
+/// An address that is not validated gets little: that must be enough to validate it, whatever the screen shows.
+#[test]
+fn a_client_comes_and_roams_while_all_of_the_screen_changes() {
+    let mut pair = Pair::new(GOOD);
+    let mut random = Stream::new(5, Purpose::Loss, 0);
+    for address in ["192.0.2.1:50000", "198.51.100.9:1", "198.51.100.10:1"] {
+        pair.address = address.parse().expect("an address");
+        for _ in 0..100 {
+            let letters = (0..1200).map(|_| b' ' + random.below(95) as u8);
+            let output: Vec<u8> = b"\x1b[H".iter().copied().chain(letters).collect();
+            pair.server.output(&output);
+            pair.run(50);
+        }
+        assert_eq!(pair.server.client(), Some(pair.address));
+        pair.run(1000);
+        assert_eq!(pair.client.screen(at(pair.now)), *pair.server.screen(), "{address}");
+    }
+}
+
 #[test]
 fn either_end_ends_the_session() {
     for by_client in [true, false] {
@@ -183,6 +202,28 @@ fn either_end_ends_the_session() {
         let now = at(pair.now);
         assert!(pair.client.is_over(now) && pair.server.is_over(now), "{by_client}");
         assert_eq!(pair.server.client_is_leaving(), by_client);
+    }
+}
+
+/// Mosh's client gets no styles that it does not know; ours does, even if the server learns late what it is.
+#[test]
+fn styles_are_shown_by_a_client_that_asks_for_them() {
+    let text = b"\x1b[4 q\x1b[4:3mcurly\x1b[m \x1b[9mstruck\x1b[m \x1b[2mfaint\x1b[m";
+    for styles in [false, true] {
+        let mut pair = Pair::new(GOOD);
+        let key = Key::from_bytes([7; 16]);
+        let settings = ClientSettings::from((Display::Never, false));
+        let extensions = Extensions { styles, ..Extensions::default() };
+        let settings = ClientSettings { extensions, ..settings };
+        pair.client = Client::new(at(0), &key, Size::new(60, 20), settings, 2);
+        pair.server = Server::new(at(0), &key, 1);
+        pair.server.output(text);
+        pair.run(1500);
+        let shown = pair.client.screen(at(pair.now));
+        assert_eq!(shown.row(0).text().trim_end(), "curly struck faint");
+        let curly = shown.cell(Position { row: 0, column: 0 }).expect("a cell").style();
+        assert_eq!(curly.underline == Underline::Curly, styles);
+        assert_eq!(shown == *pair.server.screen(), styles);
     }
 }
 

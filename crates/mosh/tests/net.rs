@@ -94,7 +94,7 @@ fn a_user_works_in_a_shell_and_leaves_it() {
         let user =
             UserTerminal { predictions: (Display::Always, false), ..UserTerminal::default() };
         let signals = Signals::catch().expect("signals");
-        user.show(address, &key, (&mut input, &mut output), &signals)
+        user.show(&[address], &key, (&mut input, &mut output), &signals)
     });
     let mut keyboard = main;
     window.until("ready$");
@@ -117,7 +117,7 @@ fn the_end_of_the_program_ends_the_session() {
     let window = Window::of(main.try_clone().expect("it is open"));
     let shown = thread::spawn(move || {
         let signals = Signals::catch().expect("signals");
-        UserTerminal::default().show(address, &key, (&mut input, &mut output), &signals)
+        UserTerminal::default().show(&[address], &key, (&mut input, &mut output), &signals)
     });
     window.until("ready$");
     (&main).write_all(b"exit\r").expect("it takes keys");
@@ -169,7 +169,7 @@ fn a_user_scrolls_back() {
     let shown = thread::spawn(move || {
         let user = UserTerminal { scrollback: Some(1000), ..UserTerminal::default() };
         let signals = Signals::catch().expect("signals");
-        user.show(address, &key, (&mut input, &mut output), &signals)
+        user.show(&[address], &key, (&mut input, &mut output), &signals)
     });
     let mut keyboard = main;
     window.until("ready$");

@@ -67,7 +67,9 @@ pub use packet::PacketSocket;
 pub use process::{Confined, Running};
 pub use pty::{Pty, RawTerminal, TerminalSize, in_new_session};
 pub use restore::{AtExit, Restore};
-pub use rights::{Identity, Rights, RightsError, keep_memory_private, set_realtime_priority};
+pub use rights::{
+    Identity, Rights, RightsError, keep_memory_private, release_code, set_realtime_priority,
+};
 pub use signals::{Signal, SignalWatch, Signals};
 pub use tcp::{TcpInfo, limit_unsent};
 pub use tun::{MAX_PACKET, Offload, Tun, TunOptions};

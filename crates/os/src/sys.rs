@@ -45,6 +45,28 @@ pub(crate) fn take_variable(name: &str) -> Option<OsString> {
     Some(value)
 }
 
+/// Drops the pages of code, and of constants before it, that this process has mapped from files: they are read again
+/// when they are needed, which those of the start are not.
+pub(crate) fn release_code() -> io::Result<()> {
+    for mapping in std::fs::read_to_string("/proc/self/maps")?.lines() {
+        let words: Vec<&str> = mapping.split_whitespace().collect();
+        let &[range, rights, offset, _, inode, ..] = &words[..] else { continue };
+        // What the linker has written to, to make it read-only afterwards, does not begin a file.
+        let is_unchanged = rights == "r-xp" || (rights == "r--p" && offset == "00000000");
+        let address = |text: &str| usize::from_str_radix(text, 16).ok();
+        let ends = range.split_once('-').and_then(|(from, to)| address(from).zip(address(to)));
+        if let Some((from, to)) = ends.filter(|_| is_unchanged && inode != "0") {
+            // SAFETY: the range is a mapping of this process whose pages are those of a file, were never
+            // written and cannot be, so that they come back with the same contents. Programs that run
+            // cannot be changed (ETXTBSY), and libraries are replaced as a whole.
+            checked(unsafe {
+                libc::madvise(from as *mut libc::c_void, to - from, libc::MADV_DONTNEED)
+            })?;
+        }
+    }
+    Ok(())
+}
+
 fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }

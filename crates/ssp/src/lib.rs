@@ -23,8 +23,13 @@
 //!
 //! # Differences from mosh
 //!
-//! None is visible on the wire, except in which packets are sent when something goes wrong:
+//! None is visible on the wire, except in which packets are sent when:
 //!
+//! - Small instructions do not wait for half a round trip since the last one, as long as all that is sent stays below 4000 bytes a second and
+//!   no queue builds up ([`Settings::budget`]). A server sends what its program has printed once it pauses for 1.5 ms.
+//! - On a path that loses datagrams, small instructions are repeated after 20 ms, and then at growing intervals, until they
+//!   are acknowledged; within the same budget.
+//! - A copy of the peer's newest state that arrives later than an answer to the last acknowledgement would is acknowledged again.
 //! - An end that has not received anything yet retransmits for 10 s. Mosh's sends every 3 s only, so that the loss
 //!   of its first packet takes 3 s to recover from.
 //! - The states of the peer are bounded by their memory too. Every 15 s a state beyond the limits replaces an
@@ -41,10 +46,12 @@
 //! K. Winstein and H. Balakrishnan, "Mosh: An Interactive Remote Shell for Mobile Clients",
 //! USENIX ATC 2012, section 2; constants and formats as observed of mosh 1.4.0.
 
+mod budget;
 mod chaff;
 mod fragment;
 mod host;
 mod instruction;
+mod pace;
 mod protobuf;
 mod receiver;
 mod sender;

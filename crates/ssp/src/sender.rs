@@ -2,8 +2,9 @@
 
 use crate::SHUTDOWN;
 use crate::instruction::{Instruction, VERSION};
+use crate::pace::Pace;
 use crate::state::State;
-use crate::timing::{ACK_DELAY, ACK_INTERVAL, ACTIVE_RETRY, Rtt, send_interval};
+use crate::timing::{ACK_DELAY, ACK_INTERVAL, ACTIVE_RETRY, Rtt, Settings, send_interval};
 use exm_units::{Instant, Span};
 
 /// The most states that were sent and not acknowledged. Beyond, one in the middle is forgotten: the oldest
@@ -25,6 +26,8 @@ struct Sent<L> {
     number: u64,
     /// When it was sent last.
     at: Instant,
+    /// Whether it came with a difference, which the peer acknowledges soon.
+    is_change: bool,
     state: L,
 }
 
@@ -50,9 +53,7 @@ pub(crate) struct Sender<L> {
     pub(crate) current: L,
     /// From the acknowledged state, which is the first, to the one sent last. Sorted by number.
     sent: Vec<Sent<L>>,
-    min_delay: Span,
-    /// When the current state was first seen to differ from the one sent last.
-    changed: Option<Instant>,
+    pace: Pace,
     next_ack: Instant,
     /// When a new state of the peer arrived last; at first, when this end began.
     heard: Instant,
@@ -64,12 +65,11 @@ pub(crate) struct Sender<L> {
 
 impl<L: State> Sender<L> {
     /// A sender that begins with a packet at once, so that the peer learns where it is.
-    pub(crate) fn new(now: Instant, initial: L, min_delay: Span) -> Sender<L> {
+    pub(crate) fn new(now: Instant, initial: L, settings: &Settings) -> Sender<L> {
         Sender {
-            sent: vec![Sent { number: 0, at: now, state: initial.clone() }],
+            sent: vec![Sent { number: 0, at: now, is_change: false, state: initial.clone() }],
             current: initial,
-            min_delay,
-            changed: None,
+            pace: Pace::new(now, settings),
             next_ack: now,
             heard: now,
             acknowledged: None,
@@ -79,6 +79,7 @@ impl<L: State> Sender<L> {
 
     /// When something is due, as seen at `now`.
     pub(crate) fn due(&mut self, now: Instant, rtt: &Rtt) -> Due {
+        self.measure(now, rtt);
         let interval = send_interval(rtt);
         let (first, last) = (&self.sent[0], self.last());
         let last_at = last.at;
@@ -86,10 +87,13 @@ impl<L: State> Sender<L> {
         let state = self.proposed();
         let (is_new, assumed) = (*state != last.state, self.assumed(now, rtt));
         let is_missing = is_active && *state != self.sent[assumed].state;
-        let data = if is_new || is_missing {
+        let data = if is_new {
+            Some(self.pace.next(last_at, interval))
+        } else if is_missing {
             Some(last_at.saturating_add(interval))
         } else if is_active && *state != first.state {
-            Some(last_at.saturating_add(rtt.timeout).saturating_add(ACK_DELAY))
+            let timeout = last_at.saturating_add(rtt.timeout).saturating_add(ACK_DELAY);
+            Some(self.pace.repeat(now, last_at).map_or(timeout, |repeat| repeat.min(timeout)))
         } else {
             None
         };
@@ -99,20 +103,66 @@ impl<L: State> Sender<L> {
             ack = ack.min(last_at.saturating_add(interval));
         }
         if is_new {
-            self.changed.get_or_insert(now);
+            self.pace.changed(now);
         }
-        let collected = self.changed.map(|changed| changed.saturating_add(self.min_delay));
+        let collected = self.pace.collected();
         let data = data.map(|data| collected.map_or(data, |collected| collected.max(data)));
         Due { ack, data }
+    }
+
+    /// When a change of the current state at `now` would be sent, whatever it is.
+    pub(crate) fn change_due(&mut self, now: Instant, rtt: &Rtt) -> Instant {
+        self.measure(now, rtt);
+        self.pace.changed(now);
+        let next = self.pace.next(self.last().at, send_interval(rtt));
+        self.pace.collected().map_or(next, |collected| collected.max(next))
+    }
+
+    /// Tells the pace the RTT, and for how long the oldest change has not been acknowledged.
+    fn measure(&mut self, now: Instant, rtt: &Rtt) {
+        let oldest = self.sent[1..].iter().find(|sent| sent.is_change);
+        let waited = oldest.map_or(Span::ZERO, |sent| now.saturating_since(sent.at));
+        self.pace.measure(rtt, waited);
+    }
+
+    /// The current state is about to be changed.
+    pub(crate) fn touch(&mut self) {
+        self.pace.touch();
+    }
+
+    /// Whether the layer below has seen datagrams of the peer get lost.
+    pub(crate) fn set_lossy(&mut self, is_lossy: bool) {
+        self.pace.is_lossy = is_lossy;
+    }
+
+    /// Whether instructions may be sent early.
+    pub(crate) fn set_early(&mut self, is_early: bool) {
+        self.pace.is_early = is_early;
+    }
+
+    /// `bytes` were sent at `now`.
+    pub(crate) fn charge(&mut self, now: Instant, bytes: usize) {
+        self.pace.charge(now, bytes);
+    }
+
+    /// A copy of the peer's newest state arrived at `now`. If what was sent last must have arrived since, it was lost, and with
+    /// it the acknowledgement.
+    pub(crate) fn heard_copy(&mut self, now: Instant) {
+        if now.saturating_since(self.last().at) > self.pace.round_trip() {
+            self.acknowledge_within(now, ACK_DELAY);
+        }
     }
 
     /// The instruction that is due at `now`, if any, with its chaff and acknowledgement left empty. It counts
     /// as sent.
     pub(crate) fn tick(&mut self, now: Instant, rtt: &Rtt) -> Option<Instruction> {
-        if now < self.due(now, rtt).first() {
+        let due = self.due(now, rtt);
+        if now < due.first() {
             return None;
         }
-        let (base, diff) = self.best_difference(now, rtt);
+        let is_old = *self.proposed() == self.last().state;
+        let is_repeat = is_old && due.data.is_some_and(|data| data <= now);
+        let (base, diff) = self.best_difference(now, rtt, is_repeat);
         let old = self.sent[base].number;
         let is_retransmission = !diff.is_empty() && *self.proposed() == self.last().state;
         let last = self.last().number;
@@ -125,8 +175,9 @@ impl<L: State> Sender<L> {
             // An empty acknowledgement has a number of its own, so that its arrival is acknowledged.
             None => last + 1,
         };
-        self.record(now, new);
-        self.changed = None;
+        let is_lost = is_repeat && self.pace.is_timeout(now, self.last().at, rtt);
+        self.pace.sent(now, is_retransmission, is_lost, diff.len());
+        self.record(now, new, !diff.is_empty());
         self.next_ack = now.saturating_add(ACK_INTERVAL);
         let throwaway = self.sent[0].number;
         Some(Instruction { version: VERSION, old, new, throwaway, diff, ..Instruction::default() })
@@ -175,6 +226,10 @@ impl<L: State> Sender<L> {
         })
     }
 
+    pub(crate) fn acknowledged_state(&self) -> &L {
+        &self.sent[0].state
+    }
+
     pub(crate) fn acknowledged_number(&self) -> u64 {
         self.sent[0].number
     }
@@ -214,8 +269,9 @@ impl<L: State> Sender<L> {
     }
 
     /// The place of the base, and the difference from it. If the difference from the acknowledged state is
-    /// hardly longer than the one from the assumed state, it is better, since it can always be applied.
-    fn best_difference(&self, now: Instant, rtt: &Rtt) -> (usize, Vec<u8>) {
+    /// hardly longer than the one from the assumed state, it is better, since it can always be applied. So it is for what `is_repeat`, as nothing is
+    /// assumed to have arrived then.
+    fn best_difference(&self, now: Instant, rtt: &Rtt, is_repeat: bool) -> (usize, Vec<u8>) {
         let (state, assumed) = (self.proposed(), self.assumed(now, rtt));
         let diff = state.diff_from(&self.sent[assumed].state);
         if assumed == 0 {
@@ -224,17 +280,22 @@ impl<L: State> Sender<L> {
         let certain = state.diff_from(&self.sent[0].state);
         let is_close = certain.len() < RESEND_LENGTH
             && certain.len() < diff.len().saturating_add(RESEND_EXCESS);
-        if certain.len() <= diff.len() || is_close { (0, certain) } else { (assumed, diff) }
+        let is_better = is_close || certain.len() <= diff.len();
+        if is_better || (is_repeat && self.pace.is_small(certain.len())) {
+            (0, certain)
+        } else {
+            (assumed, diff)
+        }
     }
 
-    /// Records that the proposed state is sent at `now` as `number`.
-    fn record(&mut self, now: Instant, number: u64) {
+    /// Records that the proposed state is sent at `now` as `number`, with a difference if it `is_change`.
+    fn record(&mut self, now: Instant, number: u64, is_change: bool) {
         if self.last().number == number {
             let last = self.sent.len() - 1;
             self.sent[last].at = now;
             return;
         }
-        self.sent.push(Sent { number, at: now, state: self.current.clone() });
+        self.sent.push(Sent { number, at: now, is_change, state: self.current.clone() });
         if self.sent.len() > MAX_SENT {
             self.sent.remove(self.sent.len() - FORGOTTEN);
         }

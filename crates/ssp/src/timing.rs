@@ -16,6 +16,8 @@ const LONGEST_INTERVAL: Span = Span::from_millis(250);
 /// How long changes of the state are collected before they are sent. A server's program writes
 /// its output in several steps; a user's keys come one at a time.
 const SERVER_MIN_DELAY: Span = Span::from_millis(8);
+/// A program that has written nothing for so long is likely to be done.
+const SERVER_PAUSE: Span = Span::from_micros(1500);
 const CLIENT_MIN_DELAY: Span = Span::from_millis(1);
 
 /// The payload of a datagram that is not fragmented on a path over IPv4 with an MTU of 1280 bytes,
@@ -25,6 +27,16 @@ pub const PAYLOAD_IPV4: usize = 1280 - 28 - 28;
 pub const PAYLOAD_IPV6: usize = 1280 - 64 - 28;
 /// The smallest limit that is obeyed: the longest instruction has 2^15 fragments of 128 bytes.
 const SMALLEST_PAYLOAD: usize = crate::HEADER + 128;
+
+/// The shortest time between two instructions that the budget lets go before the interval is over. A shell's prompt follows within this time
+/// after the echo of Ctrl-C.
+pub(crate) const SHORTEST_GAP: Span = Span::from_millis(3);
+/// On a path that loses datagrams, a small instruction that is not acknowledged is repeated after this, then after twice as long, and so on.
+pub(crate) const FIRST_REPEAT: Span = Span::from_millis(20);
+/// After a timeout, the path is considered to lose datagrams for this long.
+pub(crate) const LOSS_MEMORY: Span = Span::from_millis(10_000);
+/// The bytes a second of [`Settings::budget`]: 32 kbit/s, which quick typing on a lossy path needs.
+const BUDGET: u32 = 4000;
 
 /// What the layer below has measured of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +68,12 @@ pub fn send_interval(rtt: &Rtt) -> Span {
 pub struct Settings {
     /// How long changes of the local state are collected before they are sent.
     pub min_delay: Span,
+    /// They are sent sooner once there was none for this long.
+    pub pause: Span,
+    /// How many bytes a second, headers included, may be sent before the interval of [`send_interval`] is over. What is sent in any case
+    /// counts too, so that large differences keep to the interval. 0: the interval is always kept, and nothing is repeated
+    /// before the timeout, as in mosh.
+    pub budget: u32,
     /// The longest payload in bytes; values below 138 count as 138. See
     /// [`Transport::set_payload_limit`](crate::Transport::set_payload_limit).
     pub payload_limit: usize,
@@ -66,12 +84,18 @@ pub struct Settings {
 impl Settings {
     /// Those of a client: changes are sent after 1 ms.
     pub fn client(seed: u64) -> Settings {
-        Settings { min_delay: CLIENT_MIN_DELAY, payload_limit: PAYLOAD_IPV6, seed }
+        Settings {
+            min_delay: CLIENT_MIN_DELAY,
+            pause: CLIENT_MIN_DELAY,
+            budget: BUDGET,
+            payload_limit: PAYLOAD_IPV6,
+            seed,
+        }
     }
 
-    /// Those of a server: changes are sent after 8 ms.
+    /// Those of a server: changes are sent once there was none for 1.5 ms, and after 8 ms at the latest.
     pub fn server(seed: u64) -> Settings {
-        Settings { min_delay: SERVER_MIN_DELAY, ..Settings::client(seed) }
+        Settings { min_delay: SERVER_MIN_DELAY, pause: SERVER_PAUSE, ..Settings::client(seed) }
     }
 }
 

@@ -13,6 +13,9 @@ use crate::zlib::{CompressionError, compress, decompress};
 use exm_units::{Instant, Span};
 use std::collections::VecDeque;
 
+/// What a payload costs besides its length: the headers of UDP and IPv4, and the overhead of encryption.
+const OVERHEAD: usize = 28 + 28;
+
 /// Why a payload is dropped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -95,9 +98,9 @@ pub struct Transport<L, R> {
 impl<L: State, R: State> Transport<L, R> {
     /// An end that begins at `now`. Both ends must agree on the initial states `local` and `remote`.
     pub fn new(now: Instant, settings: Settings, local: L, remote: R) -> Transport<L, R> {
-        let Settings { min_delay, payload_limit, seed } = settings;
+        let Settings { payload_limit, seed, .. } = settings;
         Transport {
-            sender: Sender::new(now, local, min_delay),
+            sender: Sender::new(now, local, &settings),
             receiver: Receiver::new(remote),
             assembler: Assembler::new(),
             chaff: Chaff::new(seed),
@@ -132,6 +135,8 @@ impl<L: State, R: State> Transport<L, R> {
                 } else if stream_end > 0 && !instruction.diff.is_empty() {
                     // The peer's stream waits for an acknowledgement that was lost.
                     self.sender.acknowledge_within(now, Span::ZERO);
+                } else if number == self.remote_number() && !instruction.diff.is_empty() {
+                    self.sender.heard_copy(now);
                 }
                 return Ok(Received::Known);
             }
@@ -159,6 +164,8 @@ impl<L: State, R: State> Transport<L, R> {
             && let Some(instruction) = self.sender.tick(now, rtt)
         {
             self.enqueue(instruction)?;
+            let bytes = self.pending.iter().map(|payload| payload.len() + OVERHEAD).sum();
+            self.sender.charge(now, bytes);
         }
         Ok(self.pending.pop_front())
     }
@@ -168,6 +175,35 @@ impl<L: State, R: State> Transport<L, R> {
         if self.pending.is_empty() { self.sender.due(now, rtt).first() } else { now }
     }
 
+    /// When a change of the local state at `now` would be sent: until then the state need not be made, since the peer gets only what it is
+    /// at that time. [`Transport::next_wake`] does not know of the change. Each call counts as another change.
+    pub fn change_due(&mut self, now: Instant, rtt: &Rtt) -> Instant {
+        self.sender.touch();
+        self.sender.change_due(now, rtt)
+    }
+
+    /// Replaces the local state, at a time that [`Transport::change_due`] returned: unlike with [`Transport::local_mut`], the change counts as
+    /// collected.
+    pub fn set_local(&mut self, state: L) {
+        self.sender.current = state;
+    }
+
+    /// Sets whether small instructions may be sent early, see [`Settings::budget`]: at first they may. A server that does not know yet where its
+    /// client is keeps to the interval.
+    pub fn set_early(&mut self, is_early: bool) {
+        self.sender.set_early(is_early);
+    }
+
+    /// Sets whether datagrams of the peer get lost: then ours are likely to be, and are repeated sooner.
+    pub fn set_lossy(&mut self, is_lossy: bool) {
+        self.sender.set_lossy(is_lossy);
+    }
+
+    /// The newest local state that the peer is known to have.
+    pub fn acknowledged(&self) -> &L {
+        self.sender.acknowledged_state()
+    }
+
     /// The local state.
     pub fn local(&self) -> &L {
         &self.sender.current
@@ -175,6 +211,7 @@ impl<L: State, R: State> Transport<L, R> {
 
     /// The local state, to be changed. Changes after [`Transport::shutdown`] may never be sent.
     pub fn local_mut(&mut self) -> &mut L {
+        self.sender.touch();
         &mut self.sender.current
     }
 

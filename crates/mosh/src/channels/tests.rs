@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 
 const ALL: Extensions =
-    Extensions { history: true, tcp: true, listen: true, agent: true, files: true };
+    Extensions { history: true, tcp: true, listen: true, agent: true, files: true, styles: true };
 
 fn tcp() -> Opening {
     Opening::Tcp { host: "localhost".to_owned(), port: 80 }
@@ -247,7 +247,7 @@ fn malformed_frames_end_all_channels() {
 #[test]
 fn frames_on_the_wire() {
     let mut client = Channels::client(ALL);
-    assert_eq!(client.pull(99), [0, 2, 1, 31]);
+    assert_eq!(client.pull(99), [0, 2, 1, 63]);
     assert!(client.receive(&[0, 2, 1, 2]));
     client.open(tcp()).expect("it is granted");
     assert_eq!(client.pull(99), *b"\x01\x0d\x00\x02\x09localhost\x50");

@@ -12,6 +12,7 @@ mod keyboard;
 mod keys;
 mod relay;
 mod server_channels;
+mod servers;
 mod service;
 mod transfer;
 mod user;
@@ -57,6 +58,9 @@ pub enum NetError {
     /// Waiting failed, or the system has no randomness.
     #[error("cannot wait for datagrams: {0}")]
     Wait(io::Error),
+    /// No address of the server was given.
+    #[error("there is no address of the server")]
+    NoAddress,
     /// The server has not answered in time.
     #[error("the server at {server} does not answer")]
     Unanswered {
@@ -64,6 +68,9 @@ pub enum NetError {
         server: std::net::SocketAddr,
     },
 }
+
+/// The longest payload where datagrams of the usual size do not fit: those of IPv4 have 500 bytes then.
+const SMALL_PAYLOAD: usize = 500 - 28 - exm_datagram::OVERHEAD;
 
 /// A seed that nobody can predict.
 fn seed() -> Result<u64, NetError> {

@@ -3,10 +3,10 @@
 use super::agent::AgentSocket;
 use super::control::{Attachment, Control, Request, Session, answer};
 use super::server_channels::ServerChannels;
-use super::{NetError, seed};
+use super::{NetError, SMALL_PAYLOAD, seed};
 use crate::{Extensions, Input, Server};
 use exm_datagram::Key;
-use exm_endpoint::{Path, PortRange, SocketOptions, Sockets};
+use exm_endpoint::{Path, PortRange, SocketError, SocketOptions, Sockets};
 use exm_os::{Clock, LoginRecord, Pty, SignalWatch, Signals, TerminalSize, Waiter};
 use exm_terminal::Size;
 use exm_units::{Instant, Span};
@@ -71,7 +71,7 @@ impl Service {
             sockets,
             greeting: Vec::new(),
             control: None,
-            grants: Extensions::HISTORY,
+            grants: Extensions::HARMLESS,
         })
     }
 
@@ -337,7 +337,9 @@ impl Running {
                 let path = self.path.filter(|path| path.remote == to);
                 let path = path.unwrap_or(Path { remote: to, local: None });
                 // What is not sent is lost, like any other.
-                let _ = self.sockets.send(path, &datagram, None);
+                if self.sockets.send(path, &datagram, None) == Err(SocketError::TooLarge) {
+                    server.set_payload_limit(SMALL_PAYLOAD);
+                }
             }
         }
         self.before = self.before.take().filter(|before| !before.is_over(now));

@@ -1,11 +1,12 @@
 //! [`FileSession`]: a client that transfers files, without a terminal.
 
 use super::files::{IS_DIRECTORY, Receiver, Sender, Step, Transfer};
-use super::{NetError, seed};
+use super::servers::Servers;
+use super::{NetError, SMALL_PAYLOAD, seed};
 use crate::channels::{ChannelId, Event, OpenError, Opening, Reason};
 use crate::{Client, ClientSettings, Extensions};
 use exm_datagram::Key;
-use exm_endpoint::{self as endpoint, SocketOptions, Sockets};
+use exm_endpoint::{SocketError, SocketOptions, Sockets};
 use exm_os::{Clock, Signal, Signals, Waiter};
 use exm_predict::Display;
 use exm_terminal::Size;
@@ -119,7 +120,7 @@ pub struct TransferProgress {
 pub struct FileSession {
     clock: Clock,
     sockets: Sockets,
-    server: SocketAddr,
+    servers: Servers,
     client: Client,
     waiter: Waiter,
     known: Instant,
@@ -127,11 +128,11 @@ pub struct FileSession {
 }
 
 impl FileSession {
-    /// One with the `server` that has `key`.
+    /// One with the server that has `key` at one of these addresses.
     ///
     /// # Errors
-    /// No socket can be opened.
-    pub fn open(server: SocketAddr, key: &Key) -> Result<FileSession, NetError> {
+    /// There is no address, or no socket can be opened.
+    pub fn open(servers: &[SocketAddr], key: &Key) -> Result<FileSession, NetError> {
         let clock = Clock::start();
         let now = clock.now();
         let sockets = Sockets::connect(now, SocketOptions::default()).map_err(NetError::Socket)?;
@@ -141,7 +142,8 @@ impl FileSession {
         let client = Client::new(now, key, Size::new(80, 24), settings, seed()?);
         let waiter = Waiter::new(clock, Span::ZERO);
         let (known, connected_at) = (now, None);
-        Ok(FileSession { clock, sockets, server, client, waiter, known, connected_at })
+        let servers = Servers::new(servers)?;
+        Ok(FileSession { clock, sockets, servers, client, waiter, known, connected_at })
     }
 
     /// Transfers a file, and reports how far it is.
@@ -249,17 +251,19 @@ impl FileSession {
     }
 
     fn receive(&mut self) {
-        let FileSession { clock, sockets, server, client, known, .. } = self;
+        let FileSession { clock, sockets, servers, client, known, .. } = self;
         sockets.receive(|arrival, datagram| {
             *known = arrival.at(clock.now(), *known);
-            if arrival.path.remote == *server {
+            if servers.has(arrival.path.remote) {
                 // What is not authentic changes nothing.
                 let _ = client.receive(*known, datagram);
             }
         });
         self.known = self.clock.now();
         let heard = self.client.last_received_at();
-        self.sockets.hop(self.known, heard);
+        if self.sockets.hop(self.known, heard) {
+            self.servers.go_on(self.known);
+        }
         if self.client.is_connected() {
             self.connected_at.get_or_insert(self.known);
         }
@@ -268,10 +272,13 @@ impl FileSession {
     fn transmit(&mut self) {
         let now = self.clock.now();
         self.known = now;
-        let path = endpoint::Path { remote: self.server, local: None };
         while let Some(datagram) = self.client.transmit(now) {
             // What is not sent is lost, like any other.
-            let _ = self.sockets.send(path, &datagram, None);
+            match self.sockets.send(self.servers.path(), &datagram, None) {
+                Err(SocketError::Unreachable) => self.servers.go_on(now),
+                Err(SocketError::TooLarge) => self.client.set_payload_limit(SMALL_PAYLOAD),
+                _ => {}
+            }
         }
     }
 
@@ -285,7 +292,7 @@ impl FileSession {
         let (silence, is_connected) = (self.client.silence(now), self.client.is_connected());
         let patience = if is_connected { FILES_PATIENCE } else { PATIENCE };
         if silence > patience || self.client.is_over(now) {
-            return Err(NetError::Unanswered { server: self.server }.into());
+            return Err(NetError::Unanswered { server: self.servers.current() }.into());
         }
         let wake = self.client.next_wake(now).min(self.sockets.next_hop());
         let wake = if is_busy { now } else { wake.min(now.saturating_add(REPORTS)) };

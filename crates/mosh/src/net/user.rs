@@ -3,15 +3,16 @@
 use super::client_channels::ClientChannels;
 use super::forward::Forwards;
 use super::keyboard::{Command, Keyboard};
+use super::servers::Servers;
 use super::view::View;
-use super::{NetError, seed};
+use super::{NetError, SMALL_PAYLOAD, seed};
 use crate::notice::Notice;
 use crate::{Client, ClientSettings, Extensions};
 use exm_datagram::Key;
-use exm_endpoint::{Path, SocketOptions, Sockets};
+use exm_endpoint::{SocketError, SocketOptions, Sockets};
 use exm_os::{Clock, RawTerminal, SignalWatch, Signals, TerminalSize, Waiter};
 use exm_predict::Display;
-use exm_terminal::{Screen, Size, update};
+use exm_terminal::{Features, Screen, Size};
 use exm_units::{Instant, Span};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -27,6 +28,8 @@ const REFRESH: Span = Span::from_secs(1);
 const BEGIN: &str = "\x1b[22;0t\x1b[?1h";
 /// And back: the title, pen, arrow keys, cursor, mouse, bracketed paste.
 const END: &str = "\x1b[23;0t\x1b[0m\x1b[?1l\x1b[?25h\x1b[?5l\x1b[?1003l\x1b[?1002l\x1b[?1001l\x1b[?1000l\x1b[?1004l\x1b[?1015l\x1b[?1006l\x1b[?1005l\x1b[?2004l";
+/// And back: the shape of the cursor.
+const END_STYLES: &str = "\x1b[0 q";
 
 /// The alternate screen, and the end of it.
 const ALTERNATE: &str = "\x1b[?1049h";
@@ -54,6 +57,9 @@ pub struct UserTerminal {
     pub titles: Option<String>,
     /// Whether programs may write to the clipboard (OSC 52).
     pub clipboard: bool,
+    /// Whether what mosh does not show is shown, if the server knows this extension: shapes of the cursor, kinds of underlines, faint and struck
+    /// text, hyperlinks.
+    pub styles: bool,
     /// How many lines are kept that scroll off the screen, if any: the server sends them if it knows this extension. The escape key
     /// and `[` or PageUp show them.
     pub scrollback: Option<usize>,
@@ -69,6 +75,7 @@ impl Default for UserTerminal {
             alternate_screen: false,
             titles: Some(String::new()),
             clipboard: true,
+            styles: false,
             scrollback: None,
             forwards: Forwards::default(),
         }
@@ -76,14 +83,15 @@ impl Default for UserTerminal {
 }
 
 impl UserTerminal {
-    /// Shows the session of `server` that has `key` on the terminal whose keyboard is `input` and whose screen is `output`, until
-    /// the session ends. The terminal's mode is restored in any case, even if this process is killed.
+    /// Shows the session that has `key` of the server at the first of `servers` on the terminal whose keyboard is `input` and whose screen is `output`, until
+    /// the session ends. The others are addresses of the same server, which are tried in turn when nothing comes from it: after a change of
+    /// network only one of IPv4 and IPv6 may be left. The terminal's mode is restored in any case, even if this process is killed.
     ///
     /// # Errors
-    /// They are not a terminal, the server does not answer within 15 s, or waiting failed.
+    /// There is no address, they are not a terminal, the server does not answer within 15 s, or waiting failed.
     pub fn show(
         &self,
-        server: SocketAddr,
+        servers: &[SocketAddr],
         key: &Key,
         (input, output): (&mut File, &mut File),
         signals: &Signals,
@@ -98,7 +106,7 @@ impl UserTerminal {
             raw,
             clock,
             sockets: sockets.map_err(NetError::Socket)?,
-            server,
+            servers: Servers::new(servers)?,
             client: Client::new(clock.now(), key, size, self.settings(), seed()?),
             size,
             shown: None,
@@ -117,7 +125,8 @@ impl UserTerminal {
 
     fn settings(&self) -> ClientSettings {
         let forwarded = ClientChannels::extensions(&self.forwards);
-        let extensions = Extensions { history: self.scrollback.is_some(), ..forwarded };
+        let extensions =
+            Extensions { history: self.scrollback.is_some(), styles: self.styles, ..forwarded };
         let settings = ClientSettings::from(self.predictions);
         let history_lines = self.scrollback.unwrap_or(settings.history_lines);
         ClientSettings { extensions, history_lines, ..settings }
@@ -129,10 +138,11 @@ impl UserTerminal {
 
     /// Leaves the screen of `size` to what comes after the session.
     fn leave_screen(&self, size: Size) -> String {
+        let shape = if self.styles { END_STYLES } else { "" };
         if self.alternate_screen {
-            NO_ALTERNATE.to_owned()
+            format!("{shape}{NO_ALTERNATE}")
         } else {
-            format!("\x1b[{};1H\r\n", size.rows())
+            format!("{shape}\x1b[{};1H\r\n", size.rows())
         }
     }
 
@@ -170,7 +180,7 @@ struct Showing<'a> {
     raw: RawTerminal,
     clock: Clock,
     sockets: Sockets,
-    server: SocketAddr,
+    servers: Servers,
     client: Client,
     size: Size,
     /// What the terminal shows, once something was drawn.
@@ -228,7 +238,7 @@ impl Showing<'_> {
                 return Ok(if self.is_leaving { Ended::ByUser } else { Ended::ByServer });
             }
             if !self.client.is_connected() && self.client.silence(now) > PATIENCE {
-                return Err(NetError::Unanswered { server: self.server });
+                return Err(NetError::Unanswered { server: self.servers.current() });
             }
             let hop = self.sockets.next_hop().min(now.saturating_add(REFRESH));
             let wake = self.client.next_wake(now).min(hop);
@@ -247,17 +257,19 @@ impl Showing<'_> {
     }
 
     fn receive(&mut self) {
-        let Showing { clock, sockets, server, client, known, .. } = self;
+        let Showing { clock, sockets, servers, client, known, .. } = self;
         sockets.receive(|arrival, datagram| {
             *known = arrival.at(clock.now(), *known);
-            if arrival.path.remote == *server {
+            if servers.has(arrival.path.remote) {
                 // What is not authentic changes nothing.
                 let _ = client.receive(*known, datagram);
             }
         });
         self.known = self.clock.now();
         let heard = self.client.last_received_at();
-        self.sockets.hop(self.known, heard);
+        if self.sockets.hop(self.known, heard) {
+            self.servers.go_on(self.known);
+        }
     }
 
     fn read_keys(&mut self, input: &mut File, output: &mut File) -> Result<(), NetError> {
@@ -340,8 +352,17 @@ impl Showing<'_> {
         self.known = now;
         while let Some(datagram) = self.client.transmit(now) {
             // What is not sent is lost, like any other.
-            let _ = self.sockets.send(Path { remote: self.server, local: None }, &datagram, None);
+            match self.sockets.send(self.servers.path(), &datagram, None) {
+                Err(SocketError::Unreachable) => self.servers.go_on(now),
+                Err(SocketError::TooLarge) => self.client.set_payload_limit(SMALL_PAYLOAD),
+                _ => {}
+            }
         }
+    }
+
+    /// What the terminal is to show.
+    fn features(&self) -> Features {
+        if self.settings.styles { Features::STYLES } else { Features::MOSH }
     }
 
     /// Shows what is new.
@@ -356,8 +377,8 @@ impl Showing<'_> {
         Notice::of(&self.client, now, self.is_leaving).or(message).draw(&mut screen);
         let bytes = match &self.shown {
             Some(shown) if *shown == screen => return Ok(()),
-            Some(shown) => update(shown, &screen, true),
-            None => update(&Screen::new(screen.size()), &screen, false),
+            Some(shown) => self.features().update(shown, &screen, true),
+            None => self.features().update(&Screen::new(screen.size()), &screen, false),
         };
         output.write_all(&bytes).map_err(NetError::Terminal)?;
         self.shown = Some(screen);

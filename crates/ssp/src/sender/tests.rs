@@ -9,8 +9,11 @@ fn at(millis: u64) -> Instant {
     Instant::ZERO + Span::from_millis(millis)
 }
 
+/// A server that keeps to the interval.
 fn server() -> Sender<UserStream> {
-    Sender::new(at(0), UserStream::new(), Span::from_millis(8))
+    let longest = Span::from_millis(8);
+    let settings = Settings { budget: 0, pause: longest, ..Settings::server(0) };
+    Sender::new(at(0), UserStream::new(), &settings)
 }
 
 /// A server whose first packet, state 1 at 0 ms, has been acknowledged at 20 ms.
@@ -214,4 +217,112 @@ fn what_was_announced_as_the_last_state_does_not_change() {
     let first = announce(100);
     assert_eq!((first.0, first.1), (1, SHUTDOWN));
     assert_eq!([announce(150), announce(200)], [first, first]);
+}
+
+/// A server with a budget whose first packet has been acknowledged, as the peer does within 20 ms.
+fn early() -> Sender<UserStream> {
+    let mut sender = Sender::new(at(0), UserStream::new(), &Settings::server(0));
+    sender.tick(at(0), &RTT).expect("the first packet");
+    sender.acknowledge(at(20), 1);
+    sender
+}
+
+/// When each instruction with a difference is sent from `begin` to `end`, each of `bytes` bytes.
+fn times(sender: &mut Sender<UserStream>, begin: u64, end: u64, bytes: usize) -> Vec<u64> {
+    let mut times = Vec::new();
+    for millis in begin..end {
+        if sent(sender, millis).is_some_and(|(_, _, changed)| changed) {
+            sender.charge(at(millis), bytes);
+            times.push(millis);
+        }
+    }
+    times
+}
+
+#[test]
+fn small_changes_do_not_wait_for_the_interval() {
+    let mut sender = early();
+    type_keys(&mut sender, b"a");
+    sender.touch();
+    assert_eq!(times(&mut sender, 30, 40, 100), [32]);
+    type_keys(&mut sender, b"b");
+    sender.touch();
+    assert_eq!(times(&mut sender, 33, 40, 100), [35]);
+}
+
+#[test]
+fn changes_are_collected_until_they_pause() {
+    let mut sender = early();
+    let mut first = None;
+    for millis in 30..50 {
+        type_keys(&mut sender, b"a");
+        sender.touch();
+        if sent(&mut sender, millis).is_some() {
+            first.get_or_insert(millis);
+        }
+    }
+    assert_eq!(first, Some(38), "8 ms are the longest");
+    // A change that is announced is collected before it is made.
+    let mut sender = early();
+    sender.touch();
+    assert_eq!(sender.change_due(at(30), &RTT), at(30) + Span::from_micros(1500));
+    type_keys(&mut sender, b"a");
+    assert_eq!(sent(&mut sender, 31), None);
+    assert_eq!(sent(&mut sender, 32), Some((1, 2, true)));
+}
+
+#[test]
+fn large_changes_keep_to_the_interval() {
+    let mut sender = early();
+    let mut sent_at = Vec::new();
+    for millis in 30..300 {
+        type_keys(&mut sender, b"a");
+        sent_at.extend(times(&mut sender, millis, millis + 1, 3000));
+    }
+    let gaps: Vec<u64> = sent_at.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(sent_at.len() == 6 && gaps.iter().all(|gap| *gap == INTERVAL), "{sent_at:?}");
+}
+
+#[test]
+fn nothing_is_early_while_there_is_a_queue() {
+    let mut sender = early();
+    let queued = Rtt { srtt: Span::from_millis(200), ..RTT };
+    type_keys(&mut sender, b"a");
+    assert_eq!(sender.due(at(30), &queued).data, Some(at(100)));
+    sender.set_early(false);
+    assert_eq!(sender.due(at(30), &RTT).data, Some(at(50)));
+}
+
+#[test]
+fn small_changes_are_repeated_on_a_lossy_path() {
+    let mut sender = early();
+    type_keys(&mut sender, b"a");
+    assert_eq!(times(&mut sender, 30, 332, 100), [32], "nothing is lost");
+    let mut sender = early();
+    sender.set_lossy(true);
+    type_keys(&mut sender, b"a");
+    assert_eq!(times(&mut sender, 30, 600, 100), [32, 52, 92, 172, 332]);
+    sender.acknowledge(at(600), 2);
+    assert!(times(&mut sender, 600, 2000, 100).is_empty());
+    // Long ones are not.
+    type_keys(&mut sender, &[b'a'; 1000]);
+    assert_eq!(times(&mut sender, 2000, 2290, 1100), [2002]);
+}
+
+#[test]
+fn a_timeout_makes_a_path_lossy() {
+    let mut sender = early();
+    type_keys(&mut sender, b"a");
+    assert_eq!(times(&mut sender, 30, 400, 100), [32, 332, 372]);
+}
+
+#[test]
+fn a_late_copy_is_acknowledged_again() {
+    let mut sender = early();
+    // The last packet went at 0 ms, and an answer is due after 145 ms.
+    sender.due(at(20), &RTT);
+    sender.heard_copy(at(140));
+    assert_eq!(due(&mut sender, 140).0, at(3000));
+    sender.heard_copy(at(150));
+    assert_eq!(due(&mut sender, 150).0, at(250));
 }

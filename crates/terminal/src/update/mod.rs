@@ -57,6 +57,10 @@ impl Features {
         alternate_screen: true,
     };
 
+    /// All that is visible, for a terminal that ignores what it does not know; on one screen.
+    pub const STYLES: Features =
+        Features { repeat: false, alternate_screen: false, ..Features::ALL };
+
     /// The bytes that turn a terminal that shows `from` into one that shows `to`.
     ///
     /// If the sizes differ, the terminal must already have the size of `to`. With `from_is_known` false, the

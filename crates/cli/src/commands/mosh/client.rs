@@ -4,7 +4,7 @@ use crate::interrupt;
 use crate::shell::{Failure, print};
 use exm_datagram::Key;
 use exm_mosh::net::{Ended, NetError, UserTerminal};
-use exm_os::{Signals, keep_memory_private, take_variable};
+use exm_os::{Signals, keep_memory_private, release_code, take_variable};
 use exm_predict::Display;
 use std::fs::File;
 use std::io::IsTerminal;
@@ -62,7 +62,7 @@ impl Args {
         };
         let text = take_variable(KEY);
         let key = Key::from_variable(KEY, text.as_deref().map(OsStrExt::as_bytes))?;
-        show(SocketAddr::new(address, port), &key, &user_terminal()?)
+        show(&[SocketAddr::new(address, port)], &key, &user_terminal()?)
     }
 }
 
@@ -99,8 +99,14 @@ pub(super) fn user_terminal() -> Result<UserTerminal, Failure> {
         titles: Some(
             if std::env::var_os(NO_PREFIX).is_some() { "" } else { TITLE_PREFIX }.to_owned(),
         ),
+        styles: has_styles(&variable("TERM").unwrap_or_default()),
         ..UserTerminal::default()
     })
+}
+
+/// Whether the kind of terminal called `name` ignores what it does not know, and may so be sent any style.
+fn has_styles(name: &str) -> bool {
+    !matches!(name, "" | "dumb") && !name.starts_with("linux") && !name.starts_with("vt")
 }
 
 /// What the setting is called.
@@ -131,9 +137,9 @@ fn escape_key(text: &str) -> Result<Option<u8>, Failure> {
     }
 }
 
-/// Shows the session of `server` on this process's terminal until it ends.
+/// Shows the session of the server at `servers` on this process's terminal until it ends.
 pub(super) fn show(
-    server: SocketAddr,
+    servers: &[SocketAddr],
     key: &Key,
     terminal: &UserTerminal,
 ) -> Result<ExitCode, Failure> {
@@ -142,12 +148,13 @@ pub(super) fn show(
             .with_tip("run it without redirecting its input or output"));
     }
     keep_memory_private();
+    release_code();
     let signals = Signals::catch()?;
     interrupt::hand_over();
     let file = |fd: std::os::fd::BorrowedFd<'_>| fd.try_clone_to_owned().map(File::from);
     let (mut input, mut output) =
         (file(std::io::stdin().as_fd())?, file(std::io::stdout().as_fd())?);
-    let ended = terminal.show(server, key, (&mut input, &mut output), &signals);
+    let ended = terminal.show(servers, key, (&mut input, &mut output), &signals);
     match ended {
         Ok(Ended::ByServer | Ended::ByUser) => {
             print("[mosh is exiting.]\n")?;

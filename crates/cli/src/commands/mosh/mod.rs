@@ -84,7 +84,7 @@ pub(crate) struct Args {
     #[arg(
         short = 'L',
         value_name = "[BIND:]PORT:HOST:HOSTPORT",
-        conflicts_with = "client",
+        conflicts_with_all = ["client", "original"],
         help_heading = "Forwarding"
     )]
     local_forwards: Vec<Forward>,
@@ -92,12 +92,12 @@ pub(crate) struct Args {
     #[arg(
         short = 'R',
         value_name = "[BIND:]PORT:HOST:HOSTPORT",
-        conflicts_with = "client",
+        conflicts_with_all = ["client", "original"],
         help_heading = "Forwarding"
     )]
     remote_forwards: Vec<Forward>,
     /// Let programs there use the SSH agent of this machine; you are asked each time
-    #[arg(short = 'A', conflicts_with = "client", help_heading = "Forwarding")]
+    #[arg(short = 'A', conflicts_with_all = ["client", "original"], help_heading = "Forwarding")]
     agent: bool,
     /// Let ssh allocate no terminal at the machine
     #[arg(long)]
@@ -105,7 +105,7 @@ pub(crate) struct Args {
     /// The server's UDP port, or the first free one of a range
     #[arg(short, long, value_name = "PORT[:LAST]", help_heading = "Server")]
     port: Option<String>,
-    /// The server's address: ssh, the one that ssh connects to; any; or an address [default: ssh]
+    /// The server's address: ssh, the one that ssh connects to; any, so that the session roams between IPv4 and IPv6; or an address [default: ssh]
     #[arg(long, value_name = "ADDRESS", value_parser = Bind::parse, help_heading = "Server")]
     bind_server: Option<Bind>,
     /// Which of the machine's addresses are tried
@@ -154,6 +154,9 @@ pub(crate) struct Args {
     /// What programs may not change: titles of windows, or the clipboard
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', help_heading = "Terminal")]
     deny: Vec<Denied>,
+    /// Use nothing that Mosh's own programs do not know
+    #[arg(long, conflicts_with = "scrollback", help_heading = "Terminal")]
+    original: bool,
     /// Carry ssh's connection, and note its address
     #[arg(long, hide = true)]
     fake_proxy: bool,
@@ -201,7 +204,7 @@ impl Args {
             return self.run_client(client, &terminal, &started);
         }
         let key: Key = started.key.parse().map_err(|_| Failure::new("the server's key is none"))?;
-        show(started.server, &key, &terminal)
+        show(&started.servers, &key, &terminal)
     }
 
     /// Brings the words in their places: mosh allows the machine after "--", and the program without.
@@ -249,6 +252,7 @@ impl Args {
         *overwrites |= self.predict_overwrite;
         terminal.alternate_screen &= !self.no_init;
         terminal.scrollback = self.scrollback;
+        terminal.styles &= !self.original;
         terminal.clipboard &= !self.deny.contains(&Denied::Clipboard);
         if self.deny.contains(&Denied::Titles) {
             terminal.titles = None;
@@ -310,7 +314,8 @@ impl Args {
         words.push("|".into());
         // Only for whoever lists processes.
         command.arg(words.join(OsStr::new(" ")));
-        command.arg(started.server.ip().to_string()).arg(started.server.port().to_string());
+        let server = started.servers[0];
+        command.arg(server.ip().to_string()).arg(server.port().to_string());
         command.env(client::KEY, &started.key);
         command.env(client::PREDICTIONS, client::display_name(terminal.predictions.0));
         if terminal.predictions.1 {

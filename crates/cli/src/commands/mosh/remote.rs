@@ -58,7 +58,7 @@ impl Allowed {
 
     /// What a server grants that allows these.
     pub(super) fn extensions(all: &[Allowed]) -> Extensions {
-        all.iter().fold(Extensions::HISTORY, |granted, allowed| match allowed {
+        all.iter().fold(Extensions::HARMLESS, |granted, allowed| match allowed {
             Allowed::Forward => Extensions { tcp: true, listen: true, ..granted },
             Allowed::Agent => Extensions { agent: true, ..granted },
             Allowed::Files => Extensions { files: true, ..granted },
@@ -163,9 +163,9 @@ mod tests {
 
     #[test]
     fn a_server_grants_what_it_allows() {
-        assert_eq!(Allowed::extensions(&[]), Extensions::HISTORY);
+        assert_eq!(Allowed::extensions(&[]), Extensions::HARMLESS);
         let all = [Allowed::Forward, Allowed::Agent, Allowed::Files];
-        let Extensions { history, tcp, listen, agent, files } = Allowed::extensions(&all);
+        let Extensions { history, tcp, listen, agent, files, .. } = Allowed::extensions(&all);
         assert!(history && tcp && listen && agent && files);
         for allowed in all {
             let value = clap::ValueEnum::to_possible_value(&allowed).expect("all are shown");

@@ -7,7 +7,7 @@ use crate::shell::{Failure, Printing, print, tell, warn};
 use exm_datagram::Key;
 use exm_endpoint::PortRange;
 use exm_mosh::net::{Control, FILES_PATIENCE, Limits, Service};
-use exm_os::{Signals, in_new_session, is_installed, keep_memory_private};
+use exm_os::{Signals, in_new_session, is_installed, keep_memory_private, release_code};
 use exm_units::Span;
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -161,7 +161,9 @@ impl Args {
         };
         let greeting = if self.command.is_empty() { message_of_the_day() } else { Vec::new() };
         let service = service.granting(Allowed::extensions(&self.allow)).greet(greeting);
-        service.reachable(control).run(program, limits, &signals)?;
+        let service = service.reachable(control);
+        release_code();
+        service.run(program, limits, &signals)?;
         Ok(ExitCode::SUCCESS)
     }
 

@@ -1,7 +1,7 @@
 //! Starts a server, here or by ssh, and reads what it prints.
 
 use super::Args;
-use super::remote::{for_any_shell, list_command, server_command};
+use super::remote::{Bind, for_any_shell, list_command, server_command};
 use crate::shell::{Failure, tell};
 use crate::visible::visible;
 use std::io::{BufRead, BufReader, Read};
@@ -29,7 +29,8 @@ pub(super) enum AddressFrom {
 /// Where a server listens, and its key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Started {
-    pub(super) server: SocketAddr,
+    /// The address to connect to, and others of the same server.
+    pub(super) servers: Vec<SocketAddr>,
     pub(super) key: String,
 }
 
@@ -47,7 +48,7 @@ pub(super) fn here(args: &Args, address: IpAddr) -> Result<Started, Failure> {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("exec {}", server_command(args, Some(address))?)]);
     let printed = run(&mut command, args)?;
-    Ok(Started { server: SocketAddr::new(address, printed.port), key: printed.key })
+    Ok(Started { servers: vec![SocketAddr::new(address, printed.port)], key: printed.key })
 }
 
 /// Lists the sessions on this machine, or on the one that is named.
@@ -119,7 +120,13 @@ pub(super) fn by_ssh(args: &Args, machine: &str) -> Result<Started, Failure> {
         Failure::new("ssh did not say to which address it connected")
             .with_tip("give --remote-ip local, which resolves the name here, or --remote-ip remote")
     })?;
-    Ok(Started { server: SocketAddr::new(address, printed.port), key: printed.key })
+    let mut servers = vec![SocketAddr::new(address, printed.port)];
+    if args.bind_server == Some(Bind::Any) {
+        // A machine whose name is not known here has no others.
+        let all = args.family().resolve(name, printed.port).unwrap_or_default();
+        servers.extend(all.into_iter().filter(|other| other.ip() != address));
+    }
+    Ok(Started { servers, key: printed.key })
 }
 
 /// Whether ssh reaches `machine` by a proxy or a jump host of its configuration, or of its `options`.

@@ -206,7 +206,7 @@ pub(super) fn run(args: &Args, plan: &Plan) -> Result<ExitCode, Failure> {
     keep_memory_private();
     let signals = Signals::catch()?;
     interrupt::hand_over();
-    let mut session = FileSession::open(started.server, &key)?;
+    let mut session = FileSession::open(&started.servers, &key)?;
     let mut files = Vec::new();
     let mut result = Ok(ExitCode::SUCCESS);
     for job in &plan.jobs {
