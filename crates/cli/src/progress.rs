@@ -66,7 +66,7 @@ impl Progress {
     }
 
     /// The same with `label` before the bar, which says what the work is; [`Progress::relabel`] changes it.
-    fn labelled(steps: u64, label: &str) -> Progress {
+    pub(crate) fn labelled(steps: u64, label: &str) -> Progress {
         let progress = Progress::new(steps);
         let style = ProgressStyle::with_template("{msg} {wide_bar} {percent:>3} %, {eta} left");
         progress.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -75,7 +75,7 @@ impl Progress {
     }
 
     /// Changes the label.
-    fn relabel(&self, label: &str) {
+    pub(crate) fn relabel(&self, label: &str) {
         self.bar.set_message(visible(label).into_owned());
     }
 

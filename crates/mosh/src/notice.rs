@@ -33,6 +33,15 @@ impl Notice {
         })
     }
 
+    /// The same, or `message` if it says nothing. The message may come from the server: only printable ASCII is shown of it.
+    pub(crate) fn or(self, message: Option<String>) -> Notice {
+        let shown = |character: char| match character {
+            ' '..='~' => character,
+            _ => '?',
+        };
+        Notice(self.0.or_else(|| message.map(|text| text.chars().map(shown).collect())))
+    }
+
     /// The one over the history.
     pub(crate) fn history(line: u64, all: usize) -> Notice {
         let place = if all == 0 { "empty".to_owned() } else { format!("line {line} of {all}") };
@@ -70,5 +79,8 @@ mod tests {
         Notice(Some("Last contact".to_owned())).draw(&mut screen);
         assert_eq!(screen.row(0).text(), "mosh: Last c");
         assert_eq!(screen.row(1).text().trim(), "");
+        // A server cannot make the terminal do anything by a message.
+        Notice(None).or(Some("a\x1b[2J".to_owned())).draw(&mut screen);
+        assert_eq!(screen.row(0).text(), "mosh: a?[2J ");
     }
 }

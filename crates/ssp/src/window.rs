@@ -95,11 +95,12 @@ impl Window {
         let was_recovering = std::mem::take(&mut self.is_recovering);
         self.acknowledged = end;
         self.highest = self.highest.max(end);
-        // A window that is not used proves nothing about the path.
+        // A window that is not used proves nothing about the path. On a short one, a frame is acknowledged before the next is sent:
+        // all that is in flight is a frame, less what did not fit it.
         let Some(at) = sent_at.filter(|_| !was_recovering) else { return };
         let rtt = now.saturating_since(at);
         let queueing = self.queueing(now, rtt);
-        if in_flight * 2 >= self.size {
+        if in_flight * 5 >= self.size * 2 {
             self.adapt(now, rtt, queueing, bytes);
         }
     }
@@ -196,6 +197,25 @@ mod tests {
         window.sent(at(now + 400), end);
         window.acknowledged(at(now + 500), end);
         assert_eq!(window.limit(), before / 2 + DATAGRAM);
+    }
+
+    #[test]
+    fn it_grows_on_paths_shorter_than_the_interval_between_frames() {
+        let mut window = Window::new();
+        let (mut now, mut end) = (0, 0);
+        for _ in 0..10 {
+            // A frame of a channel does not fill the last bytes.
+            end += window.frame() as u64 - 10;
+            window.sent(at(now), end);
+            window.acknowledged(at(now + 1), end);
+            now += 20;
+        }
+        assert!(window.limit() > 20 * INITIAL, "{}", window.limit());
+        let before = window.limit();
+        end += 1000;
+        window.sent(at(now), end);
+        window.acknowledged(at(now + 1), end);
+        assert_eq!(window.limit(), before, "it was not used");
     }
 
     #[test]

@@ -23,6 +23,8 @@ mod manual;
 mod missing;
 #[cfg(target_os = "linux")]
 mod mosh;
+#[cfg(target_os = "linux")]
+mod mosh_channels;
 mod network;
 #[cfg(target_os = "linux")]
 mod page;

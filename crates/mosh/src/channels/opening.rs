@@ -34,14 +34,15 @@ pub enum Opening {
     },
     /// By the server: a connection to the client's SSH agent.
     Agent,
-    /// By the client: the content of a file of the server.
+    /// By the client: the content of a file of the server. `crate::net` describes the file on the channel itself, which also
+    /// resumes there: its offset is 0.
     Fetch {
         /// Its path, as bytes of the server's file system.
         path: Vec<u8>,
         /// How many bytes to skip.
         offset: u64,
     },
-    /// By the client: the new content of a file of the server.
+    /// By the client: the new content of a file of the server, as with [`Opening::Fetch`].
     Store {
         /// Its path, as bytes of the server's file system.
         path: Vec<u8>,

@@ -11,6 +11,8 @@ pub(super) enum Command {
     Suspend,
     /// Show the history. The keys from this place on are for that.
     History(usize),
+    /// Whether what the user is asked for is allowed.
+    Answer(bool),
 }
 
 /// What the page-up key sends.
@@ -24,12 +26,19 @@ pub(super) struct Keyboard {
     is_commanded: bool,
     /// Whether there are commands for the history.
     has_history: bool,
+    /// Whether the user is asked something.
+    is_asking: bool,
 }
 
 impl Keyboard {
     /// One where the key `escape` begins a command; without it there are none.
     pub(super) fn new(escape: Option<u8>, has_history: bool) -> Keyboard {
-        Keyboard { escape, is_commanded: false, has_history }
+        Keyboard { escape, is_commanded: false, has_history, is_asking: false }
+    }
+
+    /// Whether the user is asked something: then there are commands to answer.
+    pub(super) fn set_asking(&mut self, is_asking: bool) {
+        self.is_asking = is_asking;
     }
 
     /// The keys for the server, up to a command. What follows a command is not meant for the server.
@@ -47,6 +56,9 @@ impl Keyboard {
                         }
                         _ if self.has_history && keys[place..].starts_with(PAGE_UP) => {
                             return (typed, Some(Command::History(place + PAGE_UP.len())));
+                        }
+                        b'y' | b'n' if self.is_asking => {
+                            return (typed, Some(Command::Answer(key == b'y')));
                         }
                         SUSPEND => return (typed, Some(Command::Suspend)),
                         // The escape key itself.
@@ -76,6 +88,11 @@ mod tests {
         let history = |keys: &[u8]| Keyboard::new(Some(0x1e), true).read(keys);
         assert_eq!(history(b"a\x1e[k"), (b"a".to_vec(), Some(Command::History(3))));
         assert_eq!(history(b"\x1e\x1b[5~k"), (Vec::new(), Some(Command::History(5))));
+        let mut asked = Keyboard::new(Some(0x1e), false);
+        assert_eq!(asked.read(b"\x1ey"), (b"\x1ey".to_vec(), None));
+        asked.set_asking(true);
+        assert_eq!(asked.read(b"y\x1ey"), (b"y".to_vec(), Some(Command::Answer(true))));
+        assert_eq!(asked.read(b"\x1en"), (Vec::new(), Some(Command::Answer(false))));
         let mut parts = Keyboard::new(Some(0x1e), false);
         assert_eq!(parts.read(b"a\x1e"), (b"a".to_vec(), None));
         assert_eq!(parts.read(b"."), (Vec::new(), Some(Command::Leave)));

@@ -1,17 +1,27 @@
 //! Both ends with their sockets and terminals: a [`Service`] runs a program for a client, a [`UserTerminal`] shows it to a user.
 //!
-//! No threads are started; each function returns when its session is over.
+//! Each function returns when its session is over. The only threads are those that connect forwarded ports.
 
+mod agent;
+mod client_channels;
+mod connector;
 mod control;
+mod files;
+mod forward;
 mod keyboard;
 mod keys;
+mod relay;
+mod server_channels;
 mod servers;
 mod service;
+mod transfer;
 mod user;
 mod view;
 
 pub use control::{Attachment, Control, Session, Sessions};
+pub use forward::{Agent, Forward, ForwardError, Forwards, LocalForward};
 pub use service::{Limits, Service};
+pub use transfer::{FILES_PATIENCE, FileSession, TransferError, TransferJob, TransferProgress};
 pub use user::{Ended, UserTerminal};
 
 use std::io;
@@ -39,6 +49,9 @@ pub enum NetError {
         /// The system's error.
         source: io::Error,
     },
+    /// There is no place for the socket of the SSH agent.
+    #[error("cannot forward the SSH agent: {0}")]
+    Agent(io::Error),
     /// The terminal is none, or is gone.
     #[error("cannot use the terminal: {0}")]
     Terminal(io::Error),

@@ -1,8 +1,9 @@
 //! [`Service`]: runs a program for a client.
 
+use super::agent::AgentSocket;
 use super::control::{Attachment, Control, Request, Session, answer};
+use super::server_channels::ServerChannels;
 use super::{NetError, SMALL_PAYLOAD, seed};
-use crate::channels::{Event, Reason};
 use crate::{Extensions, Input, Server};
 use exm_datagram::Key;
 use exm_endpoint::{Path, PortRange, SocketError, SocketOptions, Sockets};
@@ -39,6 +40,8 @@ const MOST_WAITING: usize = 1 << 22;
 const RECEIVE_BUFFER: usize = 1 << 18;
 /// How soon a program that did not read all is tried again.
 const RETRY: Span = Span::from_millis(5);
+/// The variable with the socket of an SSH agent.
+const AGENT: &str = "SSH_AUTH_SOCK";
 /// A client that is silent for longer is shown as disconnected.
 const DISCONNECTED: Span = Span::from_secs(30);
 
@@ -105,7 +108,37 @@ impl Service {
     ///
     /// # Errors
     /// The program cannot be run, or waiting failed.
-    pub fn run(self, command: Command, limits: Limits, signals: &Signals) -> Result<(), NetError> {
+    pub fn run(
+        self,
+        mut command: Command,
+        limits: Limits,
+        signals: &Signals,
+    ) -> Result<(), NetError> {
+        let agent = if self.grants.agent {
+            let agent = AgentSocket::listen().map_err(NetError::Agent)?;
+            command.env(AGENT, agent.path());
+            Some(agent)
+        } else {
+            None
+        };
+        self.serve(Some(command), agent, limits, signals)
+    }
+
+    /// Runs no program, but serves the channels of a client until it leaves, or a signal comes.
+    ///
+    /// # Errors
+    /// Waiting failed.
+    pub fn run_channels(self, limits: Limits, signals: &Signals) -> Result<(), NetError> {
+        self.serve(None, None, limits, signals)
+    }
+
+    fn serve(
+        self,
+        command: Option<Command>,
+        agent: Option<AgentSocket>,
+        limits: Limits,
+        signals: &Signals,
+    ) -> Result<(), NetError> {
         let Service { clock, key, sockets, greeting, control, grants } = self;
         let now = clock.now();
         let mut server = Server::new(now, &key, seed()?).granting(grants);
@@ -115,11 +148,12 @@ impl Service {
             clock,
             sockets,
             server,
-            program: command.get_program().to_string_lossy().into_owned(),
+            channels: ServerChannels::new(agent).map_err(NetError::Wait)?,
+            program: command.as_ref().map(program_of).unwrap_or_default(),
             control,
             before: None,
             taken_over: now,
-            command: Some(command),
+            command,
             pty: None,
             record: LoginRecord::find(),
             recorded: None,
@@ -136,7 +170,7 @@ impl Service {
                 session.answer_requests()?;
             }
             session.receive(ready.sockets)?;
-            session.refuse_channels();
+            session.channels.serve(session.server.channels());
             session.exchange(ready.terminal);
             let is_unwanted =
                 ready.clean_ups && clean_ups.take() && session.is_silent(limits.signalled);
@@ -180,7 +214,8 @@ struct Running {
     /// When that was.
     taken_over: Instant,
     control: Option<Control>,
-    /// The program's name.
+    channels: ServerChannels,
+    /// The program's name; empty without one.
     program: String,
     /// The program, before it is started.
     command: Option<Command>,
@@ -198,6 +233,10 @@ struct Running {
     /// The latest time that the server knows.
     known: Instant,
     is_ending: bool,
+}
+
+fn program_of(command: &Command) -> String {
+    command.get_program().to_string_lossy().into_owned()
 }
 
 fn terminal_size(size: Size) -> TerminalSize {
@@ -277,21 +316,11 @@ impl Running {
         if self.server.last_received_at().is_some()
             && let Some(command) = self.command.take()
         {
-            let program = command.get_program().to_string_lossy().into_owned();
+            let program = program_of(&command);
             let spawned = Pty::spawn(command, self.size);
             self.pty = Some(spawned.map_err(|source| NetError::Program { program, source })?);
         }
         Ok(())
-    }
-
-    /// Refuses channels that nobody here serves.
-    fn refuse_channels(&mut self) {
-        let channels = self.server.channels();
-        while let Some(event) = channels.next_event() {
-            if let Event::Opened(id, _) = event {
-                channels.refuse(id, Reason::Unsupported);
-            }
-        }
     }
 
     /// Reads the program's output, and writes what it has yet to read.
@@ -361,6 +390,7 @@ impl Running {
                     let (now, text) = (self.clock.now(), key.to_text().as_str().to_owned());
                     self.taken_over = now;
                     self.before = Some(self.server.replace_client(now, &key, seed()?));
+                    self.channels.reset().map_err(NetError::Wait)?;
                     let port = self.sockets.local_address().map_err(NetError::Wait)?.port();
                     answer(&stream, &Attachment { port, key: text });
                 }
@@ -395,6 +425,8 @@ impl Running {
         // The program has yet to read.
         let is_full = !self.waiting.is_empty() && self.pty.is_some();
         let wake = if is_full { wake.min(now.saturating_add(RETRY)) } else { wake };
+        let wake = if self.channels.is_busy() { now } else { wake };
+        self.channels.arm(self.server.channels());
         let control = self.control.as_ref().map(AsFd::as_fd);
         let terminal = self.pty.as_ref().map(AsFd::as_fd);
         let (sockets, signals) = (self.sockets.as_fd(), signals.as_fd());
@@ -405,8 +437,9 @@ impl Running {
             clean_ups.as_fd(),
             control.unwrap_or(signals),
             terminal.unwrap_or(signals),
+            self.channels.as_fd(),
         ];
-        let [sockets, signals, clean_ups, control, terminal] =
+        let [sockets, signals, clean_ups, control, terminal, _] =
             waiter.wait(files, wake).map_err(NetError::Wait)?;
         Ok(Ready { sockets, signals, clean_ups, control, terminal })
     }

@@ -1,10 +1,11 @@
 //! [`UserTerminal`]: shows a session to a user.
 
+use super::client_channels::ClientChannels;
+use super::forward::Forwards;
 use super::keyboard::{Command, Keyboard};
 use super::servers::Servers;
 use super::view::View;
 use super::{NetError, SMALL_PAYLOAD, seed};
-use crate::channels::{Event, Reason};
 use crate::notice::Notice;
 use crate::{Client, ClientSettings, Extensions};
 use exm_datagram::Key;
@@ -62,6 +63,8 @@ pub struct UserTerminal {
     /// How many lines are kept that scroll off the screen, if any: the server sends them if it knows this extension. The escape key
     /// and `[` or PageUp show them.
     pub scrollback: Option<usize>,
+    /// The connections that are forwarded, if the server allows it.
+    pub forwards: Forwards,
 }
 
 impl Default for UserTerminal {
@@ -74,6 +77,7 @@ impl Default for UserTerminal {
             clipboard: true,
             styles: false,
             scrollback: None,
+            forwards: Forwards::default(),
         }
     }
 }
@@ -107,6 +111,7 @@ impl UserTerminal {
             size,
             shown: None,
             keyboard: Keyboard::new(self.escape, self.scrollback.is_some()),
+            channels: ClientChannels::new(self.forwards.clone()).map_err(NetError::Wait)?,
             view: None,
             known: clock.now(),
             is_leaving: false,
@@ -119,11 +124,9 @@ impl UserTerminal {
     }
 
     fn settings(&self) -> ClientSettings {
-        let extensions = Extensions {
-            history: self.scrollback.is_some(),
-            styles: self.styles,
-            ..Extensions::default()
-        };
+        let forwarded = ClientChannels::extensions(&self.forwards);
+        let extensions =
+            Extensions { history: self.scrollback.is_some(), styles: self.styles, ..forwarded };
         let settings = ClientSettings::from(self.predictions);
         let history_lines = self.scrollback.unwrap_or(settings.history_lines);
         ClientSettings { extensions, history_lines, ..settings }
@@ -162,6 +165,15 @@ fn cells(size: Option<TerminalSize>) -> Size {
     size.map_or(Size::new(80, 24), |size| Size::new(size.columns.into(), size.rows.into()))
 }
 
+/// The escape key's name, as in the help texts.
+fn key_name(escape: Option<u8>) -> String {
+    match escape {
+        Some(key @ 0..0x20) => format!("Ctrl-{}", char::from(key | 0x40)),
+        Some(key) => char::from(key).to_string(),
+        None => String::new(),
+    }
+}
+
 /// A session that is shown.
 struct Showing<'a> {
     settings: &'a UserTerminal,
@@ -174,6 +186,7 @@ struct Showing<'a> {
     /// What the terminal shows, once something was drawn.
     shown: Option<Screen>,
     keyboard: Keyboard,
+    channels: ClientChannels,
     /// The history, while it is shown.
     view: Option<View>,
     /// The latest time that the client knows.
@@ -216,7 +229,7 @@ impl Showing<'_> {
             if signals.take().is_some() {
                 self.leave();
             }
-            self.refuse_channels();
+            self.serve_channels();
             self.view.take_if(|view| self.known >= view.leaves_at());
             self.transmit();
             self.draw(output)?;
@@ -230,8 +243,15 @@ impl Showing<'_> {
             let hop = self.sockets.next_hop().min(now.saturating_add(REFRESH));
             let wake = self.client.next_wake(now).min(hop);
             let wake = wake.min(self.view.map_or(Instant::MAX, |view| view.leaves_at()));
-            let files: [BorrowedFd<'_>; 4] =
-                [self.sockets.as_fd(), input.as_fd(), signals.as_fd(), changes.as_fd()];
+            let wake = wake.min(self.channels.next_wake());
+            self.channels.arm(self.client.channels());
+            let files: [BorrowedFd<'_>; 5] = [
+                self.sockets.as_fd(),
+                input.as_fd(),
+                signals.as_fd(),
+                changes.as_fd(),
+                self.channels.as_fd(),
+            ];
             has_keys = waiter.wait(files, wake).map_err(NetError::Wait)?[1];
         }
     }
@@ -273,6 +293,9 @@ impl Showing<'_> {
                 self.scroll(&keys[place..]);
             }
             Some(Command::Leave) => self.leave(),
+            Some(Command::Answer(is_allowed)) => {
+                self.channels.answer(self.client.channels(), is_allowed);
+            }
             None if count == 0 => self.leave(),
             None => {}
         }
@@ -300,14 +323,14 @@ impl Showing<'_> {
         }
     }
 
-    /// Refuses channels that nobody here serves.
-    fn refuse_channels(&mut self) {
-        let channels = self.client.channels();
-        while let Some(event) = channels.next_event() {
-            if let Event::Opened(id, _) = event {
-                channels.refuse(id, Reason::Unsupported);
-            }
+    fn serve_channels(&mut self) {
+        let is_connected = self.client.is_connected();
+        self.channels.serve(self.known, self.client.channels(), is_connected);
+        if self.settings.escape.is_none() && self.channels.is_asking() {
+            // Without commands there is no answer.
+            self.channels.answer(self.client.channels(), false);
         }
+        self.keyboard.set_asking(self.channels.is_asking());
     }
 
     fn resize(&mut self, size: Size) {
@@ -350,7 +373,8 @@ impl Showing<'_> {
         if let Some(view) = &self.view {
             view.draw(self.client.history(), &mut screen);
         }
-        Notice::of(&self.client, now, self.is_leaving).draw(&mut screen);
+        let message = self.channels.message(&key_name(self.settings.escape));
+        Notice::of(&self.client, now, self.is_leaving).or(message).draw(&mut screen);
         let bytes = match &self.shown {
             Some(shown) if *shown == screen => return Ok(()),
             Some(shown) => self.features().update(shown, &screen, true),

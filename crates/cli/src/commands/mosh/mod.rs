@@ -7,14 +7,15 @@ mod remote;
 pub(super) mod server;
 mod sessions;
 mod start;
+mod transfer;
 
-use crate::shell::Failure;
+use crate::shell::{Failure, Printing};
 use client::{display, show, user_terminal};
 use exm_datagram::Key;
-use exm_mosh::net::UserTerminal;
+use exm_mosh::net::{Agent, Forward, Forwards, LocalForward, UserTerminal};
 use exm_predict::Display;
 use family::Family;
-use remote::Bind;
+use remote::{Allowed, Bind};
 use start::{AddressFrom, Started};
 use std::ffi::{OsStr, OsString};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -29,6 +30,11 @@ session survives changes of the address, sleep, and long disconnection, and show
 
 A session whose client was lost goes on at the other machine: --list shows such sessions, --attach takes one over.
 
+Ports and the SSH agent are forwarded, and files transferred, only by \"exm mosh-server\", and only if asked for here. \"put FILE...
+[USER@]HOST:[PATH]\" and \"get [USER@]HOST:PATH... [LOCAL]\" transfer files (to a machine with such a name: user@put), from the home
+directory there unless PATH begins with \"/\". What was interrupted goes on with the same command: till then it is beside the
+file, with .exm-part after its name.
+
 A link to exm that is called mosh, mosh-client or mosh-server is that command.
 
 Examples:
@@ -36,6 +42,11 @@ Examples:
   exm mosh example.org -- tmux attach
   exm mosh --ssh 'ssh -p 2222' example.org
   exm mosh --attach example.org
+  exm mosh -L 8080:localhost:80 example.org
+  exm mosh -R 2222:localhost:22 example.org
+  exm mosh -A example.org
+  exm mosh put notes.txt photo.jpg user@example.org:Documents/
+  exm mosh get example.org:notes.txt .
   exm mosh --local -- bash";
 
 /// Work in a shell on another machine, over connections that roam and break
@@ -69,6 +80,25 @@ pub(crate) struct Args {
     /// List the sessions that go on at the machine, and do nothing else
     #[arg(long, conflicts_with_all = ["attach", "command"])]
     list: bool,
+    /// Forward a TCP port of this machine: the other machine connects to HOST
+    #[arg(
+        short = 'L',
+        value_name = "[BIND:]PORT:HOST:HOSTPORT",
+        conflicts_with_all = ["client", "original"],
+        help_heading = "Forwarding"
+    )]
+    local_forwards: Vec<Forward>,
+    /// Forward a TCP port of the other machine: this machine connects to HOST
+    #[arg(
+        short = 'R',
+        value_name = "[BIND:]PORT:HOST:HOSTPORT",
+        conflicts_with_all = ["client", "original"],
+        help_heading = "Forwarding"
+    )]
+    remote_forwards: Vec<Forward>,
+    /// Let programs there use the SSH agent of this machine; you are asked each time
+    #[arg(short = 'A', conflicts_with_all = ["client", "original"], help_heading = "Forwarding")]
+    agent: bool,
     /// Let ssh allocate no terminal at the machine
     #[arg(long)]
     no_ssh_pty: bool,
@@ -130,6 +160,8 @@ pub(crate) struct Args {
     /// Carry ssh's connection, and note its address
     #[arg(long, hide = true)]
     fake_proxy: bool,
+    #[command(flatten)]
+    printing: Printing,
 }
 
 /// What programs of a session may be denied.
@@ -151,11 +183,15 @@ impl Args {
         if self.fake_proxy {
             return self.proxy();
         }
+        if let Some(plan) = transfer::plan(&self)? {
+            return transfer::run(&self, &plan);
+        }
         let mut terminal = user_terminal()?;
         self.choose(&mut terminal);
         if self.list {
             return start::list(&self);
         }
+        terminal.forwards = self.forwards()?;
         let started = match (&self.host, self.local) {
             (host, true) => start::here(&self, self.local_address(host.as_deref())?)?,
             (Some(host), false) => start::by_ssh(&self, host)?,
@@ -221,6 +257,39 @@ impl Args {
         if self.deny.contains(&Denied::Titles) {
             terminal.titles = None;
         }
+    }
+
+    /// What is forwarded. Its ports are listened on from now on.
+    fn forwards(&self) -> Result<Forwards, Failure> {
+        let listen = |forward: &Forward| {
+            LocalForward::listen(forward.clone()).map_err(|error| {
+                Failure::new(format!("cannot listen on TCP port {}: {error}", forward.port))
+                    .with_tip("give another port or address with -L")
+            })
+        };
+        let local = self.local_forwards.iter().map(listen).collect::<Result<_, _>>()?;
+        let server = self.host.as_deref().unwrap_or("localhost").to_owned();
+        let agent = match std::env::var_os("SSH_AUTH_SOCK") {
+            Some(socket) if self.agent => Some(Agent { socket: socket.into(), server }),
+            None if self.agent => {
+                return Err(Failure::new("there is no SSH agent: SSH_AUTH_SOCK is not set")
+                    .with_tip("start one with \"eval $(ssh-agent)\", or leave out -A"));
+            }
+            _ => None,
+        };
+        Ok(Forwards { local, remote: self.remote_forwards.clone(), agent })
+    }
+
+    /// What the server has to allow beyond mosh's protocol.
+    fn allowed(&self) -> Vec<Allowed> {
+        let forwards = !self.local_forwards.is_empty() || !self.remote_forwards.is_empty();
+        let wanted = [(forwards, Allowed::Forward), (self.agent, Allowed::Agent)];
+        wanted.into_iter().filter(|(is_wanted, _)| *is_wanted).map(|(_, what)| what).collect()
+    }
+
+    /// Whether only this program's server will do.
+    fn needs_ours(&self) -> bool {
+        self.attach.is_some() || !self.allowed().is_empty() || transfer::is_one(self)
     }
 
     /// This machine's address called `host`.

@@ -5,6 +5,7 @@ use super::client::colours;
 use super::start::SSH_CONNECTION;
 use crate::shell::Failure;
 use exm_endpoint::PortRange;
+use exm_mosh::Extensions;
 use std::net::IpAddr;
 
 /// Our server, where it is in the `PATH`.
@@ -34,6 +35,37 @@ impl Bind {
     }
 }
 
+/// What a server allows a client beyond mosh's protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Allowed {
+    /// TCP ports, in both directions
+    Forward,
+    /// The client's SSH agent
+    Agent,
+    /// Reading and writing files
+    Files,
+}
+
+impl Allowed {
+    /// Its name on the command line.
+    fn name(self) -> &'static str {
+        match self {
+            Allowed::Forward => "forward",
+            Allowed::Agent => "agent",
+            Allowed::Files => "files",
+        }
+    }
+
+    /// What a server grants that allows these.
+    pub(super) fn extensions(all: &[Allowed]) -> Extensions {
+        all.iter().fold(Extensions::HARMLESS, |granted, allowed| match allowed {
+            Allowed::Forward => Extensions { tcp: true, listen: true, ..granted },
+            Allowed::Agent => Extensions { agent: true, ..granted },
+            Allowed::Files => Extensions { files: true, ..granted },
+        })
+    }
+}
+
 /// The command that starts a server on this machine, at the address `here`, or on the one that ssh connects to.
 pub(super) fn server_command(args: &Args, here: Option<IpAddr>) -> Result<String, Failure> {
     let arguments = match args.attach {
@@ -46,7 +78,9 @@ pub(super) fn server_command(args: &Args, here: Option<IpAddr>) -> Result<String
     }
     let start = match &args.server {
         Some(server) => format!("exec {server} {arguments}"),
-        None if args.attach.is_some() => format!("exec {OURS} {arguments}"),
+        None if args.needs_ours() => format!(
+            "if command -v exm >/dev/null; then exec {OURS} {arguments}; else echo exm is not in the PATH; exit 127; fi"
+        ),
         None => format!(
             "if command -v exm >/dev/null; then exec {OURS} {arguments}; else exec mosh-server {arguments}; fi"
         ),
@@ -71,7 +105,15 @@ fn local_server(args: &Args) -> Result<String, Failure> {
 }
 
 fn server_arguments(args: &Args, here: Option<IpAddr>) -> Result<String, Failure> {
-    let mut arguments = format!("new -c {}", colours().max(8));
+    let mut arguments = if super::transfer::is_one(args) {
+        "files".to_owned()
+    } else {
+        format!("new -c {}", colours().max(8))
+    };
+    let allowed: Vec<_> = args.allowed().into_iter().map(Allowed::name).collect();
+    if !allowed.is_empty() {
+        arguments += &format!(" --allow {}", allowed.join(","));
+    }
     match (here, args.bind_server) {
         (_, Some(Bind::Any)) => {}
         (_, Some(Bind::Address(address))) | (Some(address), _) => {
@@ -89,7 +131,7 @@ fn server_arguments(args: &Args, here: Option<IpAddr>) -> Result<String, Failure
             arguments += &format!(" -l {}", for_any_shell(&format!("{name}={value}")));
         }
     }
-    if !args.program().is_empty() {
+    if !args.program().is_empty() && !super::transfer::is_one(args) {
         arguments += " --";
         for word in args.program() {
             let problem = || Failure::usage(format!("{} is not UTF-8", word.to_string_lossy()));
@@ -116,6 +158,18 @@ mod tests {
                 .args(["-c", &format!("printf %s {}", for_any_shell(word))])
                 .output();
             assert_eq!(String::from_utf8(output.expect("sh").stdout).expect("text"), word);
+        }
+    }
+
+    #[test]
+    fn a_server_grants_what_it_allows() {
+        assert_eq!(Allowed::extensions(&[]), Extensions::HARMLESS);
+        let all = [Allowed::Forward, Allowed::Agent, Allowed::Files];
+        let Extensions { history, tcp, listen, agent, files, .. } = Allowed::extensions(&all);
+        assert!(history && tcp && listen && agent && files);
+        for allowed in all {
+            let value = clap::ValueEnum::to_possible_value(&allowed).expect("all are shown");
+            assert_eq!(value.get_name(), allowed.name());
         }
     }
 

@@ -1,11 +1,12 @@
 //! `exm mosh-server`: runs a shell for a client that roams.
 
+use super::remote::Allowed;
 use super::sessions;
 use crate::interrupt;
 use crate::shell::{Failure, Printing, print, tell, warn};
 use exm_datagram::Key;
 use exm_endpoint::PortRange;
-use exm_mosh::net::{Control, Limits, Service};
+use exm_mosh::net::{Control, FILES_PATIENCE, Limits, Service};
 use exm_os::{Signals, in_new_session, is_installed, keep_memory_private, release_code};
 use exm_units::Span;
 use std::ffi::OsString;
@@ -42,13 +43,15 @@ A session whose client was lost goes on: \"attach\" prints a new key for it. So 
 Examples:
   exm mosh-server
   exm mosh-server list
+  exm mosh-server --allow forward,agent
   exm mosh-server -p 60001 -- tmux attach";
 
 /// Run a shell for a client that roams, in Mosh's protocol
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// new: a new session [default]; list: those of this user; attach: a new key for one of them, whose client is sent away
+    /// new: a new session [default]; list: those of this user; attach: a new key for one of them, whose client is sent away; files: a
+    /// session without a program, which reads and writes files
     #[arg(
         value_name = "WHAT",
         value_enum,
@@ -81,6 +84,15 @@ pub(crate) struct Args {
     /// A variable of the locale, used if this machine's locale is not UTF-8
     #[arg(short = 'l', value_name = "NAME=VALUE")]
     locale: Vec<String>,
+    /// What the client may do beyond Mosh's protocol: forward (TCP ports), agent (offer its SSH agent), files (read and write them)
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_enum,
+        value_delimiter = ',',
+        hide_possible_values = true
+    )]
+    allow: Vec<Allowed>,
     /// Stay in the foreground
     #[arg(long)]
     foreground: bool,
@@ -104,6 +116,7 @@ enum Verb {
     New,
     List,
     Attach,
+    Files,
 }
 
 impl Args {
@@ -113,8 +126,8 @@ impl Args {
             (Verb::Attach, session) => sessions::attach(session),
             (_, Some(session)) => Err(Failure::usage(format!("{session} is not expected"))
                 .with_tip("a session's number comes after \"attach\", a program after \"--\"")),
-            (Verb::New, None) if self.foreground => self.serve(),
-            (Verb::New, None) => detach(),
+            (Verb::New | Verb::Files, None) if self.foreground => self.serve(),
+            (Verb::New | Verb::Files, None) => detach(self.verb == Verb::New),
         }
     }
 
@@ -124,21 +137,31 @@ impl Args {
         let _ = fs::write("/proc/self/comm", NAME);
         let signals = Signals::catch()?;
         interrupt::hand_over();
-        let (program, limits) = (self.program()?, limits()?);
+        let serves_files = self.verb == Verb::Files;
+        let mut limits = limits()?;
+        let program = if serves_files {
+            // Nobody attaches to it, so it does not wait for ever.
+            limits.next.get_or_insert(FILES_PATIENCE);
+            None
+        } else {
+            Some(self.program()?)
+        };
         let key = Key::generate()?;
         let bind = if self.of_ssh { address_of_ssh() } else { self.bind };
         let service = Service::open(key.clone(), bind, self.port).map_err(|error| {
             Failure::from(error).with_tip("give other ports with --port, or another address")
         })?;
-        // Without it the session works; only no other client can take it over.
-        let control = Control::listen();
-        if let Err(error) = &control {
-            warn(&format!("no other client will be able to attach to this session: {error}"));
-        }
         let port = service.address()?.port();
+        let control = if serves_files { None } else { control() };
         print(&format!("\nMOSH CONNECT {port} {}\n", key.to_text().as_str()))?;
+        let Some(program) = program else {
+            let files = service.granting(Allowed::extensions(&[Allowed::Files]));
+            files.run_channels(limits, &signals)?;
+            return Ok(ExitCode::SUCCESS);
+        };
         let greeting = if self.command.is_empty() { message_of_the_day() } else { Vec::new() };
-        let service = service.greet(greeting).reachable(control.ok());
+        let service = service.granting(Allowed::extensions(&self.allow)).greet(greeting);
+        let service = service.reachable(control);
         release_code();
         service.run(program, limits, &signals)?;
         Ok(ExitCode::SUCCESS)
@@ -180,6 +203,15 @@ impl Args {
         }
         Ok(command)
     }
+}
+
+/// Where other clients of this user reach the session. Without it the session works; only no other client can take it over.
+fn control() -> Option<Control> {
+    Control::listen()
+        .inspect_err(|error| {
+            warn(&format!("no other client will be able to attach to this session: {error}"));
+        })
+        .ok()
 }
 
 /// The user's shell, as a login shell.
@@ -232,8 +264,8 @@ fn seconds(name: &str) -> Result<Option<Span>, Failure> {
     Ok((seconds > 0).then(|| Span::from_secs(seconds.min(u64::from(u32::MAX)))))
 }
 
-/// Runs this command in the background, and prints what it prints first.
-fn detach() -> Result<ExitCode, Failure> {
+/// Runs this command in the background, and prints what it prints first; its number only if somebody may want it.
+fn detach(is_named: bool) -> Result<ExitCode, Failure> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["mosh-server", "--foreground"]);
     let words = std::env::args_os().skip(1);
@@ -251,7 +283,9 @@ fn detach() -> Result<ExitCode, Failure> {
         return Ok(ExitCode::from(code.unwrap_or(1)));
     };
     print(&format!("\n{connect}\n"))?;
-    tell(&format!("\n[mosh-server detached, pid = {}]\n", child.id()));
+    if is_named {
+        tell(&format!("\n[mosh-server detached, pid = {}]\n", child.id()));
+    }
     Ok(ExitCode::SUCCESS)
 }
 

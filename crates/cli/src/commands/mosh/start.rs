@@ -47,7 +47,7 @@ struct Printed {
 pub(super) fn here(args: &Args, address: IpAddr) -> Result<Started, Failure> {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("exec {}", server_command(args, Some(address))?)]);
-    let printed = run(&mut command)?;
+    let printed = run(&mut command, args)?;
     Ok(Started { servers: vec![SocketAddr::new(address, printed.port)], key: printed.key })
 }
 
@@ -115,7 +115,7 @@ pub(super) fn by_ssh(args: &Args, machine: &str) -> Result<Started, Failure> {
         }
     }
     command.arg(server_command(args, None)?);
-    let printed = run(&mut command)?;
+    let printed = run(&mut command, args)?;
     let address = address.or(printed.address).ok_or_else(|| {
         Failure::new("ssh did not say to which address it connected")
             .with_tip("give --remote-ip local, which resolves the name here, or --remote-ip remote")
@@ -148,7 +148,7 @@ fn names_proxy(configuration: &str) -> bool {
 }
 
 /// Runs `command`, which starts a server, and returns what it printed. Lines that are not for this program are shown.
-fn run(command: &mut Command) -> Result<Printed, Failure> {
+fn run(command: &mut Command, args: &Args) -> Result<Printed, Failure> {
     let name = command.get_program().to_string_lossy().into_owned();
     command.stdin(Stdio::inherit()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child =
@@ -162,9 +162,11 @@ fn run(command: &mut Command) -> Result<Printed, Failure> {
     child.wait()?;
     let lines = lines.lock().map(|lines| printed(&lines)).unwrap_or_default();
     lines.ok_or_else(|| {
-        Failure::new("the server has not started").with_tip(
-            "see what it says above; the machine needs exm or mosh in its PATH, or --server",
-        )
+        Failure::new("the server has not started").with_tip(if args.needs_ours() {
+            "see what it says above; what was asked for needs exm in the machine's PATH, or --server"
+        } else {
+            "see what it says above; the machine needs exm or mosh in its PATH, or --server"
+        })
     })
 }
 
