@@ -86,7 +86,7 @@ impl Ends {
 
     /// The character at `row` and `column` of what the user sees.
     pub(crate) fn character(&self, (row, column): (usize, usize)) -> char {
-        self.screen().cell(Position { row, column }).map_or('\0', |cell| cell.character())
+        self.screen().cell(Position { row, column }).map_or('\0', exm_terminal::Cell::character)
     }
 
     /// Shows what the client writes until then, or once it has written something.
