@@ -3,6 +3,7 @@
 use crate::channels::{Channels, Opening};
 use crate::extensions::Extensions;
 use crate::history::History;
+use crate::notice::Notice;
 use crate::rtt::{Losses, rtt};
 use crate::shown::{Shown, window_size};
 use crate::side::Side;
@@ -175,6 +176,11 @@ impl Client {
     /// The lines that have scrolled off the server's screen, if that was asked for and granted.
     pub fn history(&self) -> &History {
         &self.history
+    }
+
+    /// Draws over the first row of `screen` that nothing comes from the server at `now`, if that is so.
+    pub fn draw_notice(&self, now: Instant, screen: &mut Screen) {
+        Notice::of(self, now, false).draw(screen);
     }
 
     /// Judges predictions by what the server shows.

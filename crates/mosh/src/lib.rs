@@ -21,7 +21,6 @@ mod history;
 mod input;
 #[cfg(target_os = "linux")]
 pub mod net;
-#[cfg(target_os = "linux")]
 mod notice;
 mod rtt;
 mod server;

@@ -40,11 +40,12 @@ impl PredictedCell {
     pub(crate) fn draw(&self, row: usize, underlined: bool, screen: &mut Screen) {
         let position = Position { row, column: self.column };
         let Some(cell) = self.cell.or_else(|| screen.cell(position).copied()) else { return };
-        // Where it is not known what comes, only the underline says that something does.
+        // Where it is not known what comes, only the underline says that something does; below a blank, it would say too much.
+        let is_blank = self.cell.is_none() && cell.character() == ' ';
         let is_news = self.cell.is_some_and(|cell| {
             screen.cell(position).is_some_and(|seen| seen.character() != cell.character())
         });
-        if !underlined || !is_news && self.cell.is_some() {
+        if !underlined || is_blank || !is_news && self.cell.is_some() {
             screen.overlay(position, cell);
             return;
         }

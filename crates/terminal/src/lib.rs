@@ -9,6 +9,7 @@
 //! | [`Row`], [`Cell`], [`Style`] | what a screen consists of |
 //! | [`Scrolled`] | rows that have scrolled off, if they are kept |
 //! | [`update`], [`Features`] | the bytes that turn one screen into another |
+//! | [`picture`] | a screen as SVG |
 //!
 //! # Limits
 //!
@@ -24,6 +25,7 @@ mod cell;
 mod emulation;
 mod links;
 mod modes;
+mod picture;
 mod row;
 mod screen;
 mod scrolled;
@@ -37,6 +39,7 @@ pub use cell::Cell;
 pub use emulation::{MAX_ANSWERS, MAX_TITLE};
 pub use links::{Link, MAX_LINKS};
 pub use modes::{CursorShape, Modes, MouseEncoding, MouseMode};
+pub use picture::picture;
 pub use row::Row;
 pub use screen::{Position, Screen, Size};
 pub use scrolled::Scrolled;

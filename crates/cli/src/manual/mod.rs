@@ -71,6 +71,7 @@ pub(crate) const TOPICS: &[Topic] = topics! {
         "" "quic",
         "" "controllers-from-outside",
         "" "holding-a-contest",
+        "" "mobile-shell",
     }
     "How good, and how we know" {
         "" "performance",
