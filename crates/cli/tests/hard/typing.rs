@@ -18,7 +18,7 @@ const LINES: usize = 6;
 const LINE: usize = 50;
 /// The variable with the seconds of the long outage.
 const OUTAGE: &str = "EXM_MOSH_OUTAGE";
-/// A step of what the server's shell does.
+/// How many times 100 ms the file is waited for.
 const POLLS: usize = 600;
 
 /// What happens while keys are typed.
@@ -190,10 +190,9 @@ fn hold(scenario: &Scenario, name: &str) -> io::Result<String> {
             happen(scenario.event, number, &mut ends)?;
         }
     }
-    if let Event::Outage(_) = scenario.event {
+    if let Event::Outage(span) = scenario.event {
         let shows = |text: &'static str| move |screen: &Screen| screen.row(0).text().contains(text);
         ends.until(shows("mosh: Last contact"))?;
-        let Event::Outage(span) = scenario.event else { unreachable!() };
         ends.rest(span.saturating_sub(ends.now().saturating_since(begin)))?;
         ends.relay.change(|link| link.is_down = false);
         let back = ends.until(|screen| !screen.row(0).text().contains("mosh: "))?;
@@ -221,9 +220,9 @@ fn hold(scenario: &Scenario, name: &str) -> io::Result<String> {
 /// What happens after the key of this number.
 fn happen(event: Event, number: usize, ends: &mut Ends) -> io::Result<()> {
     match event {
-        Event::Moves if number % 60 == 0 => ends.relay.move_client(),
+        Event::Moves if number.is_multiple_of(60) => ends.relay.move_client(),
         Event::Outage(_) if number == 150 => ends.relay.change(|link| link.is_down = true),
-        Event::Resizes if number % 15 == 0 => {
+        Event::Resizes if number.is_multiple_of(15) => {
             let step = u16::try_from(number / 15).unwrap_or(0);
             ends.resize(40 + step * 37 % 90, 5 + step * 17 % 40)?;
         }

@@ -3,7 +3,7 @@
 
 use crate::relay::{Link, Relay};
 use exm_os::{Clock, Pty, TerminalSize, Waiter};
-use exm_terminal::{Position, Screen, Size, Terminal};
+use exm_terminal::{Cell, Position, Screen, Size, Terminal};
 use exm_units::{Instant, Span};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -92,7 +92,7 @@ impl Ends {
 
     /// The character at `row` and `column` of what the user sees.
     pub(crate) fn character(&self, (row, column): (usize, usize)) -> char {
-        self.screen().cell(Position { row, column }).map_or('\0', |cell| cell.character())
+        self.screen().cell(Position { row, column }).map_or('\0', Cell::character)
     }
 
     /// Shows what the client writes until then, or once it has written something.

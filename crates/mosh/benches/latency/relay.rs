@@ -181,7 +181,7 @@ impl Way {
         if let Some(rate) = link.rate {
             self.free = begin + Span::from_micros(bytes * 8 * 1000 / rate.max(1));
             let queued = begin.saturating_since(now);
-            self.counts.queued = self.counts.queued + queued;
+            self.counts.queued += queued;
             self.counts.longest = self.counts.longest.max(queued);
         }
         if self.draw() < link.loss || link.is_down {
