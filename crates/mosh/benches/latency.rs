@@ -22,9 +22,11 @@
 //! `anon` is the part of a process's memory that is not in files.
 
 #[cfg(target_os = "linux")]
+#[allow(dead_code, reason = "the tests of the program need more of it")]
 #[path = "latency/ends.rs"]
 mod ends;
 #[cfg(target_os = "linux")]
+#[allow(dead_code, reason = "the tests of the program need more of it")]
 #[path = "latency/relay.rs"]
 mod relay;
 #[cfg(target_os = "linux")]

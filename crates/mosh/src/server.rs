@@ -43,9 +43,10 @@ pub struct Server {
     input: Vec<Input>,
     outgoing: VecDeque<(SocketAddr, Vec<u8>)>,
     last_received_at: Option<Instant>,
-    /// Whether the newest datagram came from an address that is not validated, and when the client was last asked to answer there.
+    /// Whether the newest datagram came from an address that is not validated, and when the client was last asked to answer there, if ever: the
+    /// first datagram to a client asks, since it waits for 3 s before it replies to one that does not.
     is_elsewhere: bool,
-    asked_at: Instant,
+    asked_at: Option<Instant>,
     malformed: u64,
 }
 
@@ -71,7 +72,7 @@ impl Server {
             outgoing: VecDeque::new(),
             last_received_at: None,
             is_elsewhere: false,
-            asked_at: now,
+            asked_at: None,
             malformed: 0,
         }
     }
@@ -199,7 +200,7 @@ impl Server {
         let local = &self.transport.local().state;
         let (before, mut asked) = ((local.echoed, local.asked), local.asked);
         if self.is_elsewhere && now >= self.next_question() {
-            self.asked_at = now;
+            self.asked_at = Some(now);
             asked += 1;
         }
         let echoed = self.echo.echoed(now);
@@ -232,7 +233,8 @@ impl Server {
 
     /// When the client may be asked again: a challenge to its new address waits for an answer.
     fn next_question(&self) -> Instant {
-        self.asked_at.saturating_add(rtt(&self.crypto).timeout)
+        let timeout = rtt(&self.crypto).timeout;
+        self.asked_at.map_or(Instant::ZERO, |at| at.saturating_add(timeout))
     }
 
     /// Seals `payload` for the client; and, as a challenge, for an address that it may have moved to.

@@ -168,6 +168,22 @@ fn a_client_roams_and_returns_after_a_blackout() {
     assert_eq!(pair.client.screen(at(pair.now)), *pair.server.screen());
 }
 
+/// The first datagram validates the client's address: a program's prompt that comes a little later need not wait for a timeout.
+#[test]
+fn a_prompt_is_shown_soon() {
+    let mut pair = Pair::new(GOOD);
+    while pair.server.last_received_at().is_none() {
+        pair.step();
+    }
+    let begin = pair.now;
+    pair.run(5);
+    pair.server.output(b"prompt$ ");
+    while pair.client.screen(at(pair.now)) != *pair.server.screen() {
+        pair.step();
+        assert!(pair.now < begin + 500, "the prompt is not shown after half a second");
+    }
+}
+
 /// An address that is not validated gets little: that must be enough to validate it, whatever the screen shows.
 #[test]
 fn a_client_comes_and_roams_while_all_of_the_screen_changes() {

@@ -1,8 +1,9 @@
-//! [`Ends`]: a client in a terminal and its server, as processes, with a [`Relay`] between them.
+//! [`Ends`]: a client in a terminal and its server, as processes, with a [`Relay`] between them. Shared by the benchmark and by the
+//! tests of the program.
 
 use crate::relay::{Link, Relay};
 use exm_os::{Clock, Pty, TerminalSize, Waiter};
-use exm_terminal::{Position, Screen, Size, Terminal};
+use exm_terminal::{Cell, Position, Screen, Size, Terminal};
 use exm_units::{Instant, Span};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -22,6 +23,10 @@ pub(crate) struct Pair {
     client_is_ours: bool,
     server_is_ours: bool,
     exm: PathBuf,
+    /// The locale of both ends.
+    pub(crate) locale: String,
+    /// After how many seconds of a client's silence the server ends.
+    pub(crate) timeout: u64,
 }
 
 impl Pair {
@@ -34,7 +39,8 @@ impl Pair {
             "our-server" => ("our-server", false, true),
             _ => return None,
         };
-        Some(Pair { name, client_is_ours, server_is_ours, exm: exm.to_owned() })
+        let (exm, locale, timeout) = (exm.to_owned(), "C.UTF-8".to_owned(), 60);
+        Some(Pair { name, client_is_ours, server_is_ours, exm, locale, timeout })
     }
 
     fn program(&self, is_ours: bool, name: &str) -> Command {
@@ -45,7 +51,7 @@ impl Pair {
         } else {
             Command::new(name)
         };
-        command.env("LC_ALL", "C.UTF-8").env("TERM", "xterm-256color");
+        command.env("LC_ALL", &self.locale).env("TERM", "xterm-256color");
         command
     }
 }
@@ -86,7 +92,7 @@ impl Ends {
 
     /// The character at `row` and `column` of what the user sees.
     pub(crate) fn character(&self, (row, column): (usize, usize)) -> char {
-        self.screen().cell(Position { row, column }).map_or('\0', exm_terminal::Cell::character)
+        self.screen().cell(Position { row, column }).map_or('\0', Cell::character)
     }
 
     /// Shows what the client writes until then, or once it has written something.
@@ -129,8 +135,22 @@ impl Ends {
         Ok(self.now().saturating_since(begin))
     }
 
-    pub(crate) fn type_keys(&self, keys: &[u8]) -> io::Result<()> {
-        self.client.write(keys).map(drop)
+    /// Types `keys` as fast as the client's terminal takes them.
+    pub(crate) fn type_keys(&mut self, mut keys: &[u8]) -> io::Result<()> {
+        loop {
+            let taken = self.client.write(keys)?;
+            keys = &keys[taken..];
+            if keys.is_empty() {
+                return Ok(());
+            }
+            self.step(self.now() + Span::from_millis(10))?;
+        }
+    }
+
+    /// Changes the size of the user's window.
+    pub(crate) fn resize(&mut self, columns: u16, rows: u16) -> io::Result<()> {
+        self.terminal.resize(Size::new(columns.into(), rows.into()));
+        self.client.resize(TerminalSize { columns, rows })
     }
 
     /// The resident memory of the server and the client in MB, and the anonymous part of each.
@@ -172,7 +192,7 @@ fn start_server(pair: &Pair, script: &str) -> io::Result<(SocketAddr, String, u3
     command.args(["new", "-i", "127.0.0.1", "-p", "61000:62999", "-c", "256", "--"]);
     // What runs in the background of a script ignores Ctrl-C, and so would all that it starts.
     command.args(["env", "--default-signal", "sh", "-c", script]).stdin(Stdio::null());
-    command.env("MOSH_SERVER_NETWORK_TMOUT", "60").env("PS1", "ready$ ");
+    command.env("MOSH_SERVER_NETWORK_TMOUT", pair.timeout.to_string()).env("PS1", "ready$ ");
     let output = command.output()?;
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text);

@@ -1,4 +1,5 @@
-//! [`Relay`]: a link between two UDP endpoints of this machine, with a propagation delay, losses and a bottleneck.
+//! [`Relay`]: a link between two UDP endpoints of this machine, with a propagation delay, a bottleneck, losses, duplicates, reordering,
+//! outages, and changes of the client's address. Shared by the benchmark and by the tests of the program.
 
 use exm_os::{Clock, Waiter};
 use exm_units::{Instant, Span};
@@ -16,7 +17,7 @@ const HEADERS: u64 = 28;
 const SLEEP: Span = Span::from_millis(200);
 
 /// What the link does to datagrams, the same each way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Link {
     /// The propagation delay of one way.
     pub(crate) delay: Span,
@@ -26,7 +27,16 @@ pub(crate) struct Link {
     pub(crate) rate: Option<u64>,
     /// The seed of the losses.
     pub(crate) seed: u64,
+    /// The probability of a duplicate, in percent.
+    pub(crate) duplicates: u64,
+    /// The probability of an additional delay, in percent, by which a datagram arrives after others that were sent later.
+    pub(crate) reordered: u64,
+    /// Nothing passes.
+    pub(crate) is_down: bool,
 }
+
+/// The additional delay of datagrams that are reordered.
+const REORDERING: Span = Span::from_millis(30);
 
 /// What was sent in one direction, losses included.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,10 +61,18 @@ impl Counts {
     }
 }
 
+/// What a relay's thread and its owner know.
+struct Shared {
+    link: Link,
+    /// How often the client's address has changed.
+    moves: u32,
+    counts: [Counts; 2],
+}
+
 /// A link between a client and a server, on a thread of its own until it is dropped.
 pub(crate) struct Relay {
     address: SocketAddr,
-    counts: Arc<Mutex<[Counts; 2]>>,
+    shared: Arc<Mutex<Shared>>,
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -63,14 +81,12 @@ impl Relay {
     /// A relay to `server`.
     pub(crate) fn new(server: SocketAddr, link: Link) -> io::Result<Relay> {
         let front = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let back = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
-        back.connect(server)?;
         front.set_nonblocking(true)?;
-        back.set_nonblocking(true)?;
+        let back = connect(server)?;
         let address = front.local_addr()?;
-        let counts = Arc::new(Mutex::new([Counts::default(); 2]));
+        let shared = Arc::new(Mutex::new(Shared { link, moves: 0, counts: Default::default() }));
         let is_over = Arc::new(AtomicBool::new(false));
-        let (counting, ending) = (Arc::clone(&counts), Arc::clone(&is_over));
+        let (sharing, ending) = (Arc::clone(&shared), Arc::clone(&is_over));
         let thread = thread::spawn(move || {
             let clock = Clock::start();
             let mut running = Running {
@@ -81,13 +97,19 @@ impl Relay {
                 link,
             };
             let waiter = Waiter::new(clock, Span::from_micros(50));
+            let mut moves = 0;
             while !ending.load(Ordering::Relaxed) {
                 running.step(&waiter);
-                *counting.lock().expect("nobody panics") =
-                    running.ways.each_ref().map(|way| way.counts);
+                let mut shared = sharing.lock().expect("nobody panics");
+                shared.counts = running.ways.each_ref().map(|way| way.counts);
+                running.link = shared.link;
+                if shared.moves != moves {
+                    moves = shared.moves;
+                    running.sockets[1] = connect(server).expect("a free port");
+                }
             }
         });
-        Ok(Relay { address, counts, is_over, thread: Some(thread) })
+        Ok(Relay { address, shared, is_over, thread: Some(thread) })
     }
 
     /// Where the client finds the server.
@@ -97,8 +119,26 @@ impl Relay {
 
     /// What was sent to the server, and to the client.
     pub(crate) fn counts(&self) -> [Counts; 2] {
-        *self.counts.lock().expect("nobody panics")
+        self.shared.lock().expect("nobody panics").counts
     }
+
+    /// Changes the link, for what is sent from a moment later on: within 200 ms.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Link)) {
+        change(&mut self.shared.lock().expect("nobody panics").link);
+    }
+
+    /// Changes the address from which the client's datagrams come, within 200 ms. What is sent to the old one is lost.
+    pub(crate) fn move_client(&self) {
+        self.shared.lock().expect("nobody panics").moves += 1;
+    }
+}
+
+/// A new socket that sends to `server` only.
+fn connect(server: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+    socket.connect(server)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
 }
 
 impl Drop for Relay {
@@ -144,8 +184,15 @@ impl Way {
             self.counts.queued += queued;
             self.counts.longest = self.counts.longest.max(queued);
         }
-        if self.draw() >= link.loss {
-            self.queue.push_back((self.free.max(now) + link.delay, datagram.to_vec()));
+        if self.draw() < link.loss || link.is_down {
+            return;
+        }
+        let copies = if self.draw() < link.duplicates { 2 } else { 1 };
+        for _ in 0..copies {
+            let later = if self.draw() < link.reordered { REORDERING } else { Span::ZERO };
+            let at = self.free.max(now) + link.delay + later;
+            let place = self.queue.partition_point(|(other, _)| *other <= at);
+            self.queue.insert(place, (at, datagram.to_vec()));
         }
     }
 }

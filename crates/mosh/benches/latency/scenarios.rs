@@ -109,6 +109,7 @@ pub(crate) fn measure(
         loss: scenario.loss,
         rate: scenario.rate,
         seed: options.seed,
+        ..Link::default()
     };
     let shell = format!("cd {}; PS1='ready$ ' exec sh -i", folder.display());
     let start = |display, script: &str| Ends::start(pair, link, display, script);

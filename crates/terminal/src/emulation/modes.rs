@@ -22,6 +22,7 @@ impl Emulation {
         let modes = &mut self.screen.modes;
         match mode {
             1 => modes.application_cursor = on,
+            3 => self.reset_page(),
             5 => modes.reverse_video = on,
             6 => {
                 self.origin = on;
@@ -56,6 +57,13 @@ impl Emulation {
             }
             _ => {}
         }
+    }
+
+    /// DECCOLM: the number of columns is the client's, and the other effects remain. The screen is cleared, the margins are those of the
+    /// screen, and the cursor is in the first cell.
+    fn reset_page(&mut self) {
+        self.set_margins(1, self.row_count());
+        self.erase_in_display(2);
     }
 
     fn set_mouse(&mut self, mouse: MouseMode, on: bool) {
@@ -99,6 +107,16 @@ mod tests {
         assert_eq!(text(&terminal), ["main", ""]);
         assert_eq!(cursor(&terminal), (0, 3));
         assert_eq!(text(&shown(4, 2, "main\x1b[?47h\x1b[?47h\x1b[?47l")), ["main", ""]);
+    }
+
+    /// As the manual of the VT510 has it, except that the width stays.
+    #[test]
+    fn another_number_of_columns_clears_the_screen() {
+        for mode in ["\x1b[?3h", "\x1b[?3l"] {
+            let terminal = shown(4, 3, &format!("ab\r\ncd\x1b[2;3r\x1b[3;2H{mode}x\n\ny"));
+            assert_eq!(text(&terminal), ["x", "", " y"]);
+            assert_eq!(terminal.screen().size(), crate::Size::new(4, 3));
+        }
     }
 
     #[test]

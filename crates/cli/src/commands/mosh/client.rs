@@ -2,7 +2,7 @@
 
 use crate::interrupt;
 use crate::shell::{Failure, print};
-use exm_datagram::Key;
+use exm_datagram::{Key, KeyError};
 use exm_mosh::net::{Ended, NetError, UserTerminal};
 use exm_os::{Signals, keep_memory_private, release_code, take_variable};
 use exm_predict::Display;
@@ -61,7 +61,12 @@ impl Args {
             return Ok(ExitCode::SUCCESS);
         };
         let text = take_variable(KEY);
-        let key = Key::from_variable(KEY, text.as_deref().map(OsStrExt::as_bytes))?;
+        let key = Key::from_variable(KEY, text.as_deref().map(OsStrExt::as_bytes));
+        let key = key.map_err(|error| match error {
+            KeyError::Malformed { place } => Failure::new(format!("{place} holds no key"))
+                .with_tip("give the 22 characters that the server printed after the port"),
+            error => error.into(),
+        })?;
         show(&[SocketAddr::new(address, port)], &key, &user_terminal()?)
     }
 }
