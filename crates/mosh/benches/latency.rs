@@ -5,7 +5,7 @@
 //! emulation) runs afterwards, one pair at a time. The times are those from the write of a key to the client's terminal to the
 //! moment at which a terminal that shows the client's output has it at its place.
 //!
-//! `cargo bench -p exm-mosh --bench latency -- [OPTIONS]`, after `cargo build --profile demo -p exm --no-default-features`:
+//! `cargo bench -p exm-mosh --bench latency -- [OPTIONS]`, after `cargo build -p exm`:
 //!
 //! | option | meaning |
 //! |---|---|

@@ -46,20 +46,63 @@ pub(crate) struct Entry {
     files: Vec<String>,
 }
 
+/// What the runs of each shipped experiment amount to: its name, all runs, seconds of each, and packets in millions. To make the plans
+/// of all takes many seconds, since their traces are generated; a test below keeps this up to date.
+const WORK: &str = include_str!("work.txt");
+
+/// A line of [`WORK`].
+#[derive(Debug, PartialEq)]
+struct Work {
+    runs: u64,
+    seconds: f64,
+    packets: u64,
+}
+
+impl Work {
+    /// That of the experiment `name`.
+    fn known(name: &str) -> Option<Work> {
+        let line = WORK
+            .lines()
+            .map(str::split_whitespace)
+            .find_map(|mut words| (words.next() == Some(name)).then_some(words));
+        let mut words = line?;
+        let mut next = || words.next();
+        Some(Work {
+            runs: next()?.parse().ok()?,
+            seconds: next()?.parse().ok()?,
+            packets: next()?.parse().ok()?,
+        })
+    }
+
+    /// That of its plan.
+    fn planned(experiment: exm_experiment::Experiment) -> Result<Work, Failure> {
+        let plan: Plan = experiments::plan(experiment, &Options::default())?;
+        Ok(Work {
+            runs: plan.runs * plan.cases.len() as u64,
+            seconds: plan.duration.as_secs_f64(),
+            packets: 1000 * total_work(&plan),
+        })
+    }
+}
+
 impl Entry {
     fn new(name: &'static str) -> Result<Entry, Failure> {
         let experiment = experiments::load(name)?;
         let files = experiment.files();
-        let plan: Plan = experiments::plan(experiment, &Options::default())?;
-        let runs = plan.runs * plan.cases.len() as u64;
+        let (title, source) = (experiment.title.clone(), experiment.source.clone());
+        let schemes = experiment.schemes.len();
+        let work = match Work::known(name) {
+            Some(work) => work,
+            None => Work::planned(experiment)?,
+        };
         Ok(Entry {
             name,
-            title: plan.experiment.title.clone(),
-            source: plan.experiment.source.clone(),
-            schemes: plan.experiment.schemes.len(),
-            runs,
-            simulated_s: runs as f64 * plan.duration.as_secs_f64(),
-            most_packets: 1000 * total_work(&plan),
+            title,
+            source,
+            schemes,
+            runs: work.runs,
+            simulated_s: work.runs as f64 * work.seconds,
+            most_packets: work.packets,
             files,
         })
     }
@@ -93,5 +136,24 @@ impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         self.printing.print(&List::shipped()?)?;
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Write;
+
+    #[test]
+    fn the_known_work_is_that_of_the_plans() {
+        let (mut expected, mut is_known) = (String::new(), true);
+        for name in experiments::shipped_names() {
+            let experiment = experiments::load(name).expect("it is shipped");
+            let work = Work::planned(experiment).expect("it is shipped");
+            is_known &= Work::known(name).is_some_and(|known| known == work);
+            let Work { runs, seconds, packets } = work;
+            writeln!(expected, "{name} {runs} {seconds} {packets}").expect("it is a string");
+        }
+        assert!(is_known, "write this into work.txt:\n{expected}");
     }
 }
