@@ -5,7 +5,7 @@ use exm_mosh::Extensions;
 use exm_mosh::channels::{CREDIT, Channels, Event, MAX_CHANNELS, Opening, Reason};
 
 const ALL: Extensions =
-    Extensions { history: true, tcp: true, listen: true, agent: true, files: true };
+    Extensions { history: true, tcp: true, listen: true, agent: true, files: true, styles: true };
 
 /// Runs the target on `bytes`: steps of a kind, a length, and so many bytes.
 pub fn run(bytes: &[u8]) {
