@@ -42,7 +42,7 @@ impl Session {
     fn run(&mut self, span: Span) {
         let end = self.now + span;
         while self.now < end {
-            self.now = self.now + Span::from_millis(1);
+            self.now += Span::from_millis(1);
             self.step();
         }
     }
@@ -51,7 +51,8 @@ impl Session {
     fn step(&mut self) {
         let (now, from) = (self.now, SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
         let arrived = |way: &mut VecDeque<(Instant, Vec<u8>)>| {
-            way.pop_front_if(|(at, _)| *at <= now).map(|(_, datagram)| datagram)
+            let is_there = way.front().is_some_and(|(at, _)| *at <= now);
+            is_there.then(|| way.pop_front().map(|(_, datagram)| datagram)).flatten()
         };
         while let Some(mut datagram) = arrived(&mut self.ways[0]) {
             let _ = self.server.receive(now, from, &mut datagram);
