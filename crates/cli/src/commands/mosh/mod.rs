@@ -145,7 +145,7 @@ pub(crate) struct Args {
     /// Predictions overwrite the text under the cursor
     #[arg(short = 'o', long, help_heading = "Terminal")]
     predict_overwrite: bool,
-    /// Keep N lines that scroll off the screen [10000]; Ctrl-^ and [ show them. Needs exm at the machine
+    /// Keep N lines that scroll off the screen [default: 10000]; Ctrl-^ and [ show them. Needs exm at the machine
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "10000", help_heading = "Terminal")]
     scrollback: Option<usize>,
     /// Do not use the terminal's alternate screen

@@ -50,7 +50,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// new: a new session [default]; list: those of this user; attach: a new key for one of them, whose client is sent away; files: a
+    /// new: a new session, the default; list: those of this user; attach: a new key for one of them, whose client is sent away; files: a
     /// session without a program, which reads and writes files
     #[arg(
         value_name = "WHAT",
