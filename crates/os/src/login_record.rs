@@ -12,8 +12,8 @@ use std::process::{Command, Stdio};
 #[derive(Debug)]
 pub struct LoginRecord {
     helper: PathBuf,
-    /// What the record says of where the user is; none if there is no record.
-    said: Option<String>,
+    /// Whether there is a record.
+    is_written: bool,
 }
 
 impl LoginRecord {
@@ -23,20 +23,18 @@ impl LoginRecord {
         let folders = ["/usr/libexec", "/usr/lib", &format!("/usr/lib/{arch}-linux-gnu")]
             .map(|folder| Path::new(folder).join("utempter/utempter"));
         let helper = folders.into_iter().find(|helper| helper.is_file())?;
-        Some(LoginRecord { helper, said: None })
+        Some(LoginRecord { helper, is_written: false })
     }
 
-    /// Says that the user of `terminal` is at `place`, of at most 256 bytes.
+    /// Writes that the user of `terminal` is at `place`, of at most 256 bytes. It starts a program, so it is for changes.
     pub fn say(&mut self, terminal: &Pty, place: &str) {
-        if self.said.as_deref() != Some(place) {
-            self.run(terminal, &["add", place]);
-            self.said = Some(place.to_owned());
-        }
+        self.run(terminal, &["add", place]);
+        self.is_written = true;
     }
 
     /// Removes the record of `terminal`.
     pub fn remove(&mut self, terminal: &Pty) {
-        if self.said.take().is_some() {
+        if std::mem::take(&mut self.is_written) {
             self.run(terminal, &["del"]);
         }
     }

@@ -10,6 +10,7 @@ mod files;
 mod forward;
 mod keyboard;
 mod keys;
+mod link;
 mod relay;
 mod server_channels;
 mod servers;

@@ -164,7 +164,7 @@ fn refused_and_reset_connections_are_reset() {
         read.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionReset)
     };
     ends.run_until(|_| is_reset(&mut socket));
-    let message = ends.client.0.message("").expect("the user is told");
+    let message = ends.client.0.message("").expect("the user is notified");
     assert!(message.contains("refused"), "{message}");
 
     let target = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,13 +1,12 @@
 //! [`FileSession`]: a client that transfers files, without a terminal.
 
+use super::NetError;
 use super::files::{IS_DIRECTORY, Receiver, Sender, Step, Transfer};
-use super::servers::Servers;
-use super::{NetError, SMALL_PAYLOAD, seed};
+use super::link::ClientLink;
 use crate::channels::{ChannelId, Event, OpenError, Opening, Reason};
-use crate::{Client, ClientSettings, Extensions};
+use crate::{ClientSettings, Extensions};
 use exm_datagram::Key;
-use exm_endpoint::{SocketError, SocketOptions, Sockets};
-use exm_os::{Clock, Signal, Signals, Waiter};
+use exm_os::{Signal, Signals, Waiter};
 use exm_predict::Display;
 use exm_terminal::Size;
 use exm_units::{Instant, Span};
@@ -118,12 +117,8 @@ pub struct TransferProgress {
 
 /// A session that transfers files, one after the other.
 pub struct FileSession {
-    clock: Clock,
-    sockets: Sockets,
-    servers: Servers,
-    client: Client,
+    link: ClientLink,
     waiter: Waiter,
-    known: Instant,
     connected_at: Option<Instant>,
 }
 
@@ -133,17 +128,12 @@ impl FileSession {
     /// # Errors
     /// There is no address, or no socket can be opened.
     pub fn open(servers: &[SocketAddr], key: &Key) -> Result<FileSession, NetError> {
-        let clock = Clock::start();
-        let now = clock.now();
-        let sockets = Sockets::connect(now, SocketOptions::default()).map_err(NetError::Socket)?;
         let extensions = Extensions { files: true, ..Extensions::default() };
         let settings = ClientSettings::from((Display::Never, false));
         let settings = ClientSettings { extensions, ..settings };
-        let client = Client::new(now, key, Size::new(80, 24), settings, seed()?);
-        let waiter = Waiter::new(clock, Span::ZERO);
-        let (known, connected_at) = (now, None);
-        let servers = Servers::new(servers)?;
-        Ok(FileSession { clock, sockets, servers, client, waiter, known, connected_at })
+        let link = ClientLink::open(servers, key, Size::new(80, 24), settings)?;
+        let waiter = Waiter::new(link.clock, Span::ZERO);
+        Ok(FileSession { link, waiter, connected_at: None })
     }
 
     /// Transfers a file, and reports how far it is.
@@ -176,8 +166,8 @@ impl FileSession {
             self.receive();
             let mut step = Step::Waiting;
             if is_accepted && !is_finished {
-                step = transfer.advance(self.client.channels(), id).map_err(|problem| {
-                    self.client.channels().close(id, Reason::Failed(problem.clone()));
+                step = transfer.advance(self.link.client.channels(), id).map_err(|problem| {
+                    self.link.client.channels().close(id, Reason::Failed(problem.clone()));
                     let path = job.local().display().to_string();
                     TransferError::Failed { path, problem }
                 })?;
@@ -201,14 +191,14 @@ impl FileSession {
     fn begin(&mut self, opening: &Opening, signals: &Signals) -> Result<ChannelId, TransferError> {
         loop {
             self.receive();
-            match (self.client.channels().granted(), self.connected_at) {
+            match (self.link.client.channels().granted(), self.connected_at) {
                 (Some(_), _) => {
-                    let opened = self.client.channels().open(opening.clone());
+                    let opened = self.link.client.channels().open(opening.clone());
                     return opened.map_err(|error| match error {
                         OpenError::NotGranted | OpenError::TooMany => TransferError::NotGranted,
                     });
                 }
-                (None, Some(at)) if self.known.saturating_since(at) >= GRANTING => {
+                (None, Some(at)) if self.link.known.saturating_since(at) >= GRANTING => {
                     return Err(TransferError::NotGranted);
                 }
                 _ => self.wait(signals, false)?,
@@ -218,7 +208,7 @@ impl FileSession {
 
     /// The next thing that has happened on the channel `id`.
     fn event(&mut self, id: ChannelId, job: &TransferJob) -> Result<Option<News>, TransferError> {
-        let (path, channels) = (job.remote(), self.client.channels());
+        let (path, channels) = (job.remote(), self.link.client.channels());
         while let Some(event) = channels.next_event() {
             match event {
                 Event::Accepted(of) if of == id => return Ok(Some(News::Accepted)),
@@ -247,71 +237,47 @@ impl FileSession {
             Transfer::Sending(sender) => (Some(sender.size()), sender.progress()),
             Transfer::Receiving(receiver) => (receiver.size(), receiver.progress()),
         };
-        TransferProgress { size, resumed, done, silence: self.client.silence(self.known) }
+        TransferProgress { size, resumed, done, silence: self.link.client.silence(self.link.known) }
     }
 
     fn receive(&mut self) {
-        let FileSession { clock, sockets, servers, client, known, .. } = self;
-        sockets.receive(|arrival, datagram| {
-            *known = arrival.at(clock.now(), *known);
-            if servers.has(arrival.path.remote) {
-                // What is not authentic changes nothing.
-                let _ = client.receive(*known, datagram);
-            }
-        });
-        self.known = self.clock.now();
-        let heard = self.client.last_received_at();
-        if self.sockets.hop(self.known, heard) {
-            self.servers.go_on(self.known);
-        }
-        if self.client.is_connected() {
-            self.connected_at.get_or_insert(self.known);
-        }
-    }
-
-    fn transmit(&mut self) {
-        let now = self.clock.now();
-        self.known = now;
-        while let Some(datagram) = self.client.transmit(now) {
-            // What is not sent is lost, like any other.
-            match self.sockets.send(self.servers.path(), &datagram, None) {
-                Err(SocketError::Unreachable) => self.servers.go_on(now),
-                Err(SocketError::TooLarge) => self.client.set_payload_limit(SMALL_PAYLOAD),
-                _ => {}
-            }
+        self.link.receive();
+        if self.link.client.is_connected() {
+            self.connected_at.get_or_insert(self.link.known);
         }
     }
 
     /// Sends what is due, and waits for something to do, unless this end `is_busy`.
     fn wait(&mut self, signals: &Signals, is_busy: bool) -> Result<(), TransferError> {
-        self.transmit();
+        self.link.transmit();
         if let Some(signal) = signals.take() {
             return Err(TransferError::Interrupted(signal));
         }
-        let now = self.known;
-        let (silence, is_connected) = (self.client.silence(now), self.client.is_connected());
+        let now = self.link.known;
+        let (silence, is_connected) =
+            (self.link.client.silence(now), self.link.client.is_connected());
         let patience = if is_connected { FILES_PATIENCE } else { PATIENCE };
-        if silence > patience || self.client.is_over(now) {
-            return Err(NetError::Unanswered { server: self.servers.current() }.into());
+        if silence > patience || self.link.client.is_over(now) {
+            return Err(NetError::Unanswered { server: self.link.servers.current() }.into());
         }
-        let wake = self.client.next_wake(now).min(self.sockets.next_hop());
+        let wake = self.link.client.next_wake(now).min(self.link.sockets.next_hop());
         let wake = if is_busy { now } else { wake.min(now.saturating_add(REPORTS)) };
-        let waited = self.waiter.wait([self.sockets.as_fd(), signals.as_fd()], wake);
+        let waited = self.waiter.wait([self.link.sockets.as_fd(), signals.as_fd()], wake);
         waited.map(drop).map_err(|error| NetError::Wait(error).into())
     }
 
     /// Ends the session: the server is notified. One that cannot be reached ends by itself after a while.
     pub fn end(mut self) {
-        let until = self.clock.now().saturating_add(FAREWELL);
-        self.client.shutdown(self.clock.now());
+        let until = self.link.clock.now().saturating_add(FAREWELL);
+        self.link.client.shutdown(self.link.clock.now());
         loop {
             self.receive();
-            self.transmit();
-            if self.client.is_over(self.known) || self.known >= until {
+            self.link.transmit();
+            if self.link.client.is_over(self.link.known) || self.link.known >= until {
                 return;
             }
-            let wake = self.client.next_wake(self.known).min(until);
-            if self.waiter.wait([self.sockets.as_fd()], wake).is_err() {
+            let wake = self.link.client.next_wake(self.link.known).min(until);
+            if self.waiter.wait([self.link.sockets.as_fd()], wake).is_err() {
                 return;
             }
         }

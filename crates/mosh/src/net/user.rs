@@ -1,16 +1,15 @@
 //! [`UserTerminal`]: shows a session to a user.
 
+use super::NetError;
 use super::client_channels::ClientChannels;
 use super::forward::Forwards;
 use super::keyboard::{Command, Keyboard};
-use super::servers::Servers;
+use super::link::ClientLink;
 use super::view::View;
-use super::{NetError, SMALL_PAYLOAD, seed};
 use crate::notice::Notice;
-use crate::{Client, ClientSettings, Extensions};
+use crate::{ClientSettings, Extensions};
 use exm_datagram::Key;
-use exm_endpoint::{SocketError, SocketOptions, Sockets};
-use exm_os::{Clock, RawTerminal, SignalWatch, Signals, TerminalSize, Waiter};
+use exm_os::{RawTerminal, SignalWatch, Signals, TerminalSize, Waiter};
 use exm_predict::Display;
 use exm_terminal::{Features, Screen, Size};
 use exm_units::{Instant, Span};
@@ -96,24 +95,19 @@ impl UserTerminal {
         (input, output): (&mut File, &mut File),
         signals: &Signals,
     ) -> Result<Ended, NetError> {
-        let clock = Clock::start();
         let size = cells(TerminalSize::of(output.as_fd()));
         let farewell = format!("{END}{}", self.leave_screen(size));
         let raw = RawTerminal::guarded(input.as_fd(), &farewell).map_err(NetError::Terminal)?;
-        let sockets = Sockets::connect(clock.now(), SocketOptions::default());
+        let link = ClientLink::open(servers, key, size, self.settings())?;
         let mut showing = Showing {
             settings: self,
             raw,
-            clock,
-            sockets: sockets.map_err(NetError::Socket)?,
-            servers: Servers::new(servers)?,
-            client: Client::new(clock.now(), key, size, self.settings(), seed()?),
+            link,
             size,
             shown: None,
             keyboard: Keyboard::new(self.escape, self.scrollback.is_some()),
             channels: ClientChannels::new(self.forwards.clone()).map_err(NetError::Wait)?,
             view: None,
-            known: clock.now(),
             is_leaving: false,
         };
         showing.begin(output)?;
@@ -178,10 +172,7 @@ fn key_name(escape: Option<u8>) -> String {
 struct Showing<'a> {
     settings: &'a UserTerminal,
     raw: RawTerminal,
-    clock: Clock,
-    sockets: Sockets,
-    servers: Servers,
-    client: Client,
+    link: ClientLink,
     size: Size,
     /// What the terminal shows, once something was drawn.
     shown: Option<Screen>,
@@ -189,8 +180,6 @@ struct Showing<'a> {
     channels: ClientChannels,
     /// The history, while it is shown.
     view: Option<View>,
-    /// The latest time that the client knows.
-    known: Instant,
     is_leaving: bool,
 }
 
@@ -215,11 +204,11 @@ impl Showing<'_> {
         output: &mut File,
         signals: &Signals,
     ) -> Result<Ended, NetError> {
-        let waiter = Waiter::new(self.clock, Span::ZERO);
+        let waiter = Waiter::new(self.link.clock, Span::ZERO);
         let changes = SignalWatch::size_changes().map_err(NetError::Wait)?;
         let mut has_keys = false;
         loop {
-            self.receive();
+            self.link.receive();
             if has_keys {
                 self.read_keys(input, output)?;
             }
@@ -230,45 +219,29 @@ impl Showing<'_> {
                 self.leave();
             }
             self.serve_channels();
-            self.view.take_if(|view| self.known >= view.leaves_at());
-            self.transmit();
+            self.view.take_if(|view| self.link.known >= view.leaves_at());
+            self.link.transmit();
             self.draw(output)?;
-            let now = self.clock.now();
-            if self.client.is_over(now) {
+            let now = self.link.clock.now();
+            if self.link.client.is_over(now) {
                 return Ok(if self.is_leaving { Ended::ByUser } else { Ended::ByServer });
             }
-            if !self.client.is_connected() && self.client.silence(now) > PATIENCE {
-                return Err(NetError::Unanswered { server: self.servers.current() });
+            if !self.link.client.is_connected() && self.link.client.silence(now) > PATIENCE {
+                return Err(NetError::Unanswered { server: self.link.servers.current() });
             }
-            let hop = self.sockets.next_hop().min(now.saturating_add(REFRESH));
-            let wake = self.client.next_wake(now).min(hop);
+            let hop = self.link.sockets.next_hop().min(now.saturating_add(REFRESH));
+            let wake = self.link.client.next_wake(now).min(hop);
             let wake = wake.min(self.view.map_or(Instant::MAX, |view| view.leaves_at()));
             let wake = wake.min(self.channels.next_wake());
-            self.channels.arm(self.client.channels());
+            self.channels.arm(self.link.client.channels());
             let files: [BorrowedFd<'_>; 5] = [
-                self.sockets.as_fd(),
+                self.link.sockets.as_fd(),
                 input.as_fd(),
                 signals.as_fd(),
                 changes.as_fd(),
                 self.channels.as_fd(),
             ];
             has_keys = waiter.wait(files, wake).map_err(NetError::Wait)?[1];
-        }
-    }
-
-    fn receive(&mut self) {
-        let Showing { clock, sockets, servers, client, known, .. } = self;
-        sockets.receive(|arrival, datagram| {
-            *known = arrival.at(clock.now(), *known);
-            if servers.has(arrival.path.remote) {
-                // What is not authentic changes nothing.
-                let _ = client.receive(*known, datagram);
-            }
-        });
-        self.known = self.clock.now();
-        let heard = self.client.last_received_at();
-        if self.sockets.hop(self.known, heard) {
-            self.servers.go_on(self.known);
         }
     }
 
@@ -284,17 +257,18 @@ impl Showing<'_> {
         let (typed, command) = self.keyboard.read(keys);
         if !typed.is_empty() && !self.is_leaving {
             // A megabyte that was not acknowledged is more than a user waits for.
-            let _ = self.client.type_keys(self.known, &typed);
+            let _ = self.link.client.type_keys(self.link.known, &typed);
         }
         match command {
             Some(Command::Suspend) => self.suspend(output)?,
             Some(Command::History(place)) => {
-                self.view = Some(View::new(self.known, self.client.history(), self.size.rows()));
+                self.view =
+                    Some(View::new(self.link.known, self.link.client.history(), self.size.rows()));
                 self.scroll(&keys[place..]);
             }
             Some(Command::Leave) => self.leave(),
             Some(Command::Answer(is_allowed)) => {
-                self.channels.answer(self.client.channels(), is_allowed);
+                self.channels.answer(self.link.client.channels(), is_allowed);
             }
             None if count == 0 => self.leave(),
             None => {}
@@ -315,26 +289,26 @@ impl Showing<'_> {
 
     /// Hands keys to the history, which may be left by them.
     fn scroll(&mut self, keys: &[u8]) {
-        let (now, rows) = (self.known, self.size.rows());
+        let (now, rows) = (self.link.known, self.size.rows());
         if let Some(view) = &mut self.view
-            && !view.read(now, keys, self.client.history(), rows)
+            && !view.read(now, keys, self.link.client.history(), rows)
         {
             self.view = None;
         }
     }
 
     fn serve_channels(&mut self) {
-        let is_connected = self.client.is_connected();
-        self.channels.serve(self.known, self.client.channels(), is_connected);
+        let is_connected = self.link.client.is_connected();
+        self.channels.serve(self.link.known, self.link.client.channels(), is_connected);
         if self.settings.escape.is_none() && self.channels.is_asking() {
             // Without commands there is no answer.
-            self.channels.answer(self.client.channels(), false);
+            self.channels.answer(self.link.client.channels(), false);
         }
         self.keyboard.set_asking(self.channels.is_asking());
     }
 
     fn resize(&mut self, size: Size) {
-        if size != self.size && self.client.resize(size).is_ok() {
+        if size != self.size && self.link.client.resize(size).is_ok() {
             self.size = size;
             self.shown = None;
         }
@@ -343,20 +317,7 @@ impl Showing<'_> {
     fn leave(&mut self) {
         if !self.is_leaving {
             self.is_leaving = true;
-            self.client.shutdown(self.clock.now());
-        }
-    }
-
-    fn transmit(&mut self) {
-        let now = self.clock.now();
-        self.known = now;
-        while let Some(datagram) = self.client.transmit(now) {
-            // What is not sent is lost, like any other.
-            match self.sockets.send(self.servers.path(), &datagram, None) {
-                Err(SocketError::Unreachable) => self.servers.go_on(now),
-                Err(SocketError::TooLarge) => self.client.set_payload_limit(SMALL_PAYLOAD),
-                _ => {}
-            }
+            self.link.client.shutdown(self.link.clock.now());
         }
     }
 
@@ -367,14 +328,14 @@ impl Showing<'_> {
 
     /// Shows what is new.
     fn draw(&mut self, output: &mut File) -> Result<(), NetError> {
-        let now = self.clock.now();
-        let mut screen = self.client.screen(now);
+        let now = self.link.clock.now();
+        let mut screen = self.link.client.screen(now);
         self.settings.restrict(&mut screen);
         if let Some(view) = &self.view {
-            view.draw(self.client.history(), &mut screen);
+            view.draw(self.link.client.history(), &mut screen);
         }
         let message = self.channels.message(&key_name(self.settings.escape));
-        Notice::of(&self.client, now, self.is_leaving).or(message).draw(&mut screen);
+        Notice::of(&self.link.client, now, self.is_leaving).or(message).draw(&mut screen);
         let bytes = match &self.shown {
             Some(shown) if *shown == screen => return Ok(()),
             Some(shown) => self.features().update(shown, &screen, true),

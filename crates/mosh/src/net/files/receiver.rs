@@ -23,7 +23,7 @@ enum State {
     Asked,
     Content,
     Hash,
-    /// The file has its name, which the sender has yet to be told.
+    /// The file has its name, of which the sender has yet to be notified.
     Stored,
 }
 

@@ -151,7 +151,7 @@ proptest! {
             while !is_done && put.passed < cut {
                 is_done = put.round(most) == Outcome::Done;
             }
-            // What is there is never sent again.
+            // What is there is never retransmitted.
             prop_assert!(put.resumed() == before || put.resumed() == 0);
             drop(put);
             let after = fs::metadata(part_path(&to)).map_or(0, |part| part.len());
