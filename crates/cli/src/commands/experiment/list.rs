@@ -48,26 +48,26 @@ pub(crate) struct Entry {
 
 /// What the runs of each shipped experiment amount to: its name, all runs, seconds of each, and packets in millions. To make the plans
 /// of all takes many seconds, since their traces are generated; a test below keeps this up to date.
-const WORK: &str = include_str!("work.txt");
+const WORKLOADS: &str = include_str!("workloads.txt");
 
-/// A line of [`WORK`].
+/// A line of [`WORKLOADS`].
 #[derive(Debug, PartialEq)]
-struct Work {
+struct Workload {
     runs: u64,
     seconds: f64,
     packets: u64,
 }
 
-impl Work {
+impl Workload {
     /// That of the experiment `name`.
-    fn known(name: &str) -> Option<Work> {
-        let line = WORK
+    fn known(name: &str) -> Option<Workload> {
+        let line = WORKLOADS
             .lines()
             .map(str::split_whitespace)
             .find_map(|mut words| (words.next() == Some(name)).then_some(words));
         let mut words = line?;
         let mut next = || words.next();
-        Some(Work {
+        Some(Workload {
             runs: next()?.parse().ok()?,
             seconds: next()?.parse().ok()?,
             packets: next()?.parse().ok()?,
@@ -75,9 +75,9 @@ impl Work {
     }
 
     /// That of its plan.
-    fn planned(experiment: exm_experiment::Experiment) -> Result<Work, Failure> {
+    fn planned(experiment: exm_experiment::Experiment) -> Result<Workload, Failure> {
         let plan: Plan = experiments::plan(experiment, &Options::default())?;
-        Ok(Work {
+        Ok(Workload {
             runs: plan.runs * plan.cases.len() as u64,
             seconds: plan.duration.as_secs_f64(),
             packets: 1000 * total_work(&plan),
@@ -91,9 +91,9 @@ impl Entry {
         let files = experiment.files();
         let (title, source) = (experiment.title.clone(), experiment.source.clone());
         let schemes = experiment.schemes.len();
-        let work = match Work::known(name) {
+        let work = match Workload::known(name) {
             Some(work) => work,
-            None => Work::planned(experiment)?,
+            None => Workload::planned(experiment)?,
         };
         Ok(Entry {
             name,
@@ -149,11 +149,11 @@ mod tests {
         let (mut expected, mut is_known) = (String::new(), true);
         for name in experiments::shipped_names() {
             let experiment = experiments::load(name).expect("it is shipped");
-            let work = Work::planned(experiment).expect("it is shipped");
-            is_known &= Work::known(name).is_some_and(|known| known == work);
-            let Work { runs, seconds, packets } = work;
+            let work = Workload::planned(experiment).expect("it is shipped");
+            is_known &= Workload::known(name).is_some_and(|known| known == work);
+            let Workload { runs, seconds, packets } = work;
             writeln!(expected, "{name} {runs} {seconds} {packets}").expect("it is a string");
         }
-        assert!(is_known, "write this into work.txt:\n{expected}");
+        assert!(is_known, "write this into workloads.txt:\n{expected}");
     }
 }
