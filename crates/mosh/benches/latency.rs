@@ -11,7 +11,7 @@
 //! |---|---|
 //! | `--exm FILE` | our program; else `$EXM`, `target/release/exm`, `target/demo/exm` or `target/debug/exm` |
 //! | `--pairs A,B` | of `original`, `ours`, `our-client`, `our-server` (the other end is Mosh's) |
-//! | `--scenarios A,B` | of `rtt100`, `loss29`, `rtt500`, `adaptive`, `slow`, `ctrl-c`, `flood-yes`, `flood-redraw`, `flood-counter`, `emulation` |
+//! | `--scenarios A,B` | of `rtt100`, `loss29`, `rtt500`, `adaptive`, `slow`, `rtt30`, `rtt250`, `slow-lossy`, `ctrl-c`, `flood-yes`, `flood-redraw`, `flood-counter`, `emulation` |
 //! | `--letters N` | letters of a scenario: 150, at most 700, 200 ms apart |
 //! | `--runs N` | how often Ctrl-C is typed: 20 |
 //! | `--megabytes N` | output of the scenario `emulation`: 100 |

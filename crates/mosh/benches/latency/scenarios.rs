@@ -56,7 +56,7 @@ pub(crate) struct Scenario {
 const NEVER: Kind = Kind::Letters { display: "never" };
 
 /// All of them.
-pub(crate) const SCENARIOS: [Scenario; 10] = [
+pub(crate) const SCENARIOS: [Scenario; 13] = [
     Scenario { name: "rtt100", rtt: 100, loss: 0, rate: None, kind: NEVER },
     Scenario { name: "loss29", rtt: 100, loss: 29, rate: None, kind: NEVER },
     Scenario { name: "rtt500", rtt: 500, loss: 0, rate: None, kind: NEVER },
@@ -68,6 +68,10 @@ pub(crate) const SCENARIOS: [Scenario; 10] = [
         kind: Kind::Letters { display: "adaptive" },
     },
     Scenario { name: "slow", rtt: 100, loss: 0, rate: Some(64), kind: NEVER },
+    // Held out: no constant was chosen by them.
+    Scenario { name: "rtt30", rtt: 30, loss: 3, rate: None, kind: NEVER },
+    Scenario { name: "rtt250", rtt: 250, loss: 10, rate: None, kind: NEVER },
+    Scenario { name: "slow-lossy", rtt: 180, loss: 15, rate: Some(48), kind: NEVER },
     Scenario { name: "ctrl-c", rtt: 100, loss: 0, rate: None, kind: Kind::Interrupt },
     Scenario {
         name: "flood-yes",
