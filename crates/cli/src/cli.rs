@@ -40,6 +40,9 @@ impl Cli {
     /// Parses the command line of the process. If it is wrong, or asks for help, prints that and exits.
     pub(crate) fn read() -> Cli {
         let words = by_name(std::env::args_os().collect());
+        if let Some(command) = Command::of_session(&words) {
+            return Cli { command };
+        }
         match Cli::definition().try_get_matches_from(&words) {
             Ok(matches) => Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()),
             Err(error) => with_way_out(printable_error(&words).unwrap_or(error), &words).exit(),
@@ -71,7 +74,7 @@ fn by_name(mut words: Vec<OsString>) -> Vec<OsString> {
 
 /// `command` and its subcommands, where the value of every option may begin with a minus sign and a digit: `--senders -3`
 /// is then an error about the number of senders, and not about an option -3.
-fn signed(command: clap::Command) -> clap::Command {
+pub(crate) fn signed(command: clap::Command) -> clap::Command {
     let is_option = |arg: &clap::Arg| arg.get_action().takes_values() && !arg.is_positional();
     command
         .mut_args(|arg| if is_option(&arg) { arg.allow_negative_numbers(true) } else { arg })

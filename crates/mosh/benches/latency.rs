@@ -11,7 +11,7 @@
 //! |---|---|
 //! | `--exm FILE` | our program; else `$EXM`, `target/release/exm`, `target/demo/exm` or `target/debug/exm` |
 //! | `--pairs A,B` | of `original`, `ours`, `our-client`, `our-server` (the other end is Mosh's) |
-//! | `--scenarios A,B` | of `rtt100`, `loss29`, `rtt500`, `adaptive`, `slow`, `rtt30`, `rtt250`, `slow-lossy`, `ctrl-c`, `flood-yes`, `flood-redraw`, `flood-counter`, `emulation` |
+//! | `--scenarios A,B` | of `rtt100`, `loss29`, `rtt500`, `adaptive`, `bash`, `vim`, `less`, `slow`, `rtt30`, `rtt250`, `slow-lossy`, `ctrl-c`, `flood-yes`, `flood-redraw`, `flood-counter`, `emulation` |
 //! | `--letters N` | letters of a scenario: 150, at most 700, 200 ms apart |
 //! | `--runs N` | how often Ctrl-C is typed: 20 |
 //! | `--megabytes N` | output of the scenario `emulation`: 100 |
@@ -19,8 +19,14 @@
 //! | `--json` | print JSON |
 //!
 //! `up` is from client to server. Bytes count the headers of IPv4 and UDP. `corrected` is the share of letters that were shown and then replaced.
+//! The scenarios `bash`, `vim` and `less` type to programs with adaptive predictions, and compare each screen with that of the program in a terminal: `letters`
+//! are the keys that the program repeats at the cursor, `keys` all that change the screen, and `corrected` is the share of all keys after which something was
+//! shown that is neither what was there before nor what the program shows; $EXM_MOSH_SHOW prints each key.
 //! `anon` is the part of a process's memory that is not in files.
 
+#[cfg(target_os = "linux")]
+#[path = "latency/editing.rs"]
+mod editing;
 #[cfg(target_os = "linux")]
 #[allow(dead_code, reason = "the tests of the program need more of it")]
 #[path = "latency/ends.rs"]
@@ -32,6 +38,11 @@ mod relay;
 #[cfg(target_os = "linux")]
 #[path = "latency/scenarios.rs"]
 mod scenarios;
+
+#[cfg(target_os = "linux")]
+#[allow(dead_code, reason = "the tests of the program need more of it")]
+#[path = "latency/view.rs"]
+mod view;
 
 #[cfg(not(target_os = "linux"))]
 fn main() {}
@@ -129,10 +140,10 @@ mod linux {
         write_files(&folder.0)?;
         let wanted =
             |scenario: &&Scenario| options.scenarios.iter().any(|name| name == scenario.name);
-        let (sleepers, others): (Vec<&Scenario>, Vec<&Scenario>) = SCENARIOS
-            .iter()
-            .filter(wanted)
-            .partition(|scenario| matches!(scenario.kind, Kind::Letters { .. }));
+        let (sleepers, others): (Vec<&Scenario>, Vec<&Scenario>) =
+            SCENARIOS.iter().filter(wanted).partition(|scenario| {
+                matches!(scenario.kind, Kind::Letters { .. } | Kind::Editing { .. })
+            });
         let mut rows = Vec::new();
         thread::scope(|scope| {
             let mut running = Vec::new();

@@ -185,6 +185,33 @@ fn slow_connections_underline() {
     assert_eq!(underline(&pair), Underline::None);
 }
 
+/// A program that repeats nothing, such as one that asks for a password, is asked for each line anew whether it does.
+#[test]
+fn a_password_is_never_shown() {
+    for (display, overwrites) in
+        [(Display::Always, false), (Display::Always, true), (Display::Adaptive, false)]
+    {
+        let mut pair = Pair::trusted(display, overwrites);
+        pair.type_keys(b"b");
+        assert_eq!(pair.line(), line("ab", 2), "what was confirmed is shown");
+        pair.answer(b"b");
+        // Return, and the first letters before the program asks.
+        pair.type_keys(b"\rse");
+        assert_eq!(pair.shown(), *pair.host.screen());
+        pair.answer(b"\r\nPass: ");
+        for key in b"cret\x7f\x7fet\x1b[Dx" {
+            pair.type_keys(&[*key]);
+            assert_eq!(pair.shown(), *pair.host.screen());
+            // As after a glitch.
+            pair.now += 6000;
+            pair.look();
+            assert_eq!(pair.shown(), *pair.host.screen());
+            pair.answer(b"");
+            assert_eq!(pair.shown(), *pair.host.screen());
+        }
+    }
+}
+
 #[test]
 fn another_size_forgets_everything() {
     let mut pair = Pair::trusted(Display::Always, false);

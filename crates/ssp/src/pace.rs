@@ -31,6 +31,8 @@ pub(crate) struct Pace {
     /// The RTT, and the lowest one.
     srtt: Span,
     lowest: Span,
+    /// Whether the RTT has grown because of a queue.
+    is_slower: bool,
     /// For how long the oldest change has not been acknowledged.
     waited: Span,
     /// Whether instructions may be sent early at all.
@@ -54,6 +56,7 @@ impl Pace {
             is_touched: false,
             srtt: Span::MAX,
             lowest: Span::MAX,
+            is_slower: false,
             waited: Span::ZERO,
             is_early: true,
             is_lossy: false,
@@ -63,10 +66,22 @@ impl Pace {
         }
     }
 
-    /// The RTT is `rtt`, and the oldest change has `waited` for its acknowledgement.
-    pub(crate) fn measure(&mut self, rtt: &Rtt, waited: Span) {
+    /// At `now` the RTT is `rtt`, and the oldest change has `waited` for its acknowledgement.
+    pub(crate) fn measure(&mut self, now: Instant, rtt: &Rtt, waited: Span) {
         (self.srtt, self.waited) = (rtt.srtt, waited);
         self.lowest = self.lowest.min(rtt.srtt);
+        let was_slower = self.is_slower;
+        self.is_slower =
+            self.srtt > self.lowest.saturating_add(self.lowest / 4).saturating_add(GROWTH);
+        // What is repeated because of losses needs all of the budget.
+        if self.is_slower && !was_slower && !self.is_lossy(now) {
+            self.budget.reduce(now);
+        }
+    }
+
+    /// Whether datagrams get lost, in any direction.
+    fn is_lossy(&self, now: Instant) -> bool {
+        self.is_lossy || now < self.lossy_until
     }
 
     /// The time within which an answer must have come.
@@ -101,8 +116,7 @@ impl Pace {
 
     /// When the state sent at `last` is repeated though it may still be acknowledged; none: it is not.
     pub(crate) fn repeat(&self, now: Instant, last: Instant) -> Option<Instant> {
-        let is_lossy = self.is_lossy || now < self.lossy_until;
-        if !is_lossy || !self.is_small(self.length) {
+        if !self.is_lossy(now) || !self.is_small(self.length) {
             return None;
         }
         let wait = FIRST_REPEAT * (1 << self.repeats.min(MOST_DOUBLED));
@@ -111,12 +125,10 @@ impl Pace {
 
     /// From when on the budget and the path allow to be early.
     fn early(&self) -> Option<Instant> {
-        let is_slower =
-            self.srtt > self.lowest.saturating_add(self.lowest / 4).saturating_add(GROWTH);
         // The RTT is smoothed: an acknowledgement that is late tells sooner. On a lossy path it may never come.
         let latest = self.lowest.saturating_add(ACK_DELAY).saturating_add(LATENESS);
         let is_late = !self.is_lossy && self.waited > latest;
-        let has_queue = is_slower || is_late;
+        let has_queue = self.is_slower || is_late;
         self.budget.available_at().filter(|_| self.is_early && !has_queue)
     }
 

@@ -122,7 +122,7 @@ impl<L: State> Sender<L> {
     fn measure(&mut self, now: Instant, rtt: &Rtt) {
         let oldest = self.sent[1..].iter().find(|sent| sent.is_change);
         let waited = oldest.map_or(Span::ZERO, |sent| now.saturating_since(sent.at));
-        self.pace.measure(rtt, waited);
+        self.pace.measure(now, rtt, waited);
     }
 
     /// The current state is about to be changed.

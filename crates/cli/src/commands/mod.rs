@@ -35,6 +35,10 @@ mod tunnel;
 use mosh::{client as mosh_client, server as mosh_server};
 pub(crate) use simulate::duration;
 
+#[cfg(target_os = "linux")]
+use crate::cli::signed;
+use std::ffi::OsString;
+
 /// Defines the commands, each with the arguments of its module.
 macro_rules! commands {
     (
@@ -126,7 +130,34 @@ commands! {
     }
 }
 
+/// `words` without the program's name, as the arguments `A` of the command `name`.
+#[cfg(target_os = "linux")]
+fn parse<A: clap::Args>(name: &'static str, words: &[OsString]) -> Option<Box<A>> {
+    let definition = A::augment_args(clap::Command::new(name));
+    let matches = signed(definition).try_get_matches_from(words).ok()?;
+    A::from_arg_matches(&matches).ok().map(Box::new)
+}
+
 impl Command {
+    /// The command of `words`, the first of which is the program's name, if it is an end of a session of the mobile shell: such a process stays, and the
+    /// definitions of all commands would be a tenth of its memory. None if the words are wrong or ask for help, too: the whole definition answers then.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn of_session(words: &[OsString]) -> Option<Command> {
+        let words = words.get(1..)?;
+        match words.first()?.to_str()? {
+            "mosh" => Some(Command::Mosh(parse("mosh", words)?)),
+            "mosh-client" => Some(Command::MoshClient(parse("mosh-client", words)?)),
+            "mosh-server" => Some(Command::MoshServer(parse("mosh-server", words)?)),
+            _ => None,
+        }
+    }
+
+    /// There is no mobile shell.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn of_session(_words: &[OsString]) -> Option<Command> {
+        None
+    }
+
     /// Prepares the command before the process has threads.
     pub(crate) fn prepare(&mut self) -> Result<(), crate::shell::Failure> {
         match self {

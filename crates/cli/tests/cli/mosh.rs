@@ -173,6 +173,12 @@ fn what_is_wrong_is_said() {
     fails("mosh", 2, &["there is no machine to connect to", "--local"]);
     fails("mosh --local --family inet6 127.0.0.1", 1, &["127.0.0.1 has no IPv6 address"]);
     fails("mosh --bind-server all host", 2, &["give ssh, any or an address"]);
+    for option in ["--attach", "--attach=7", "--list"] {
+        for words in ["host date", "host -- date -u", "-- host date -u"] {
+            let name = option.split('=').next().expect("a name");
+            fails(&format!("mosh {option} {words}"), 2, &[name, "takes no command", "date"]);
+        }
+    }
     fails("mosh-server old", 2, &["'old'"]);
     fails("mosh-server new 7", 2, &["7 is not expected"]);
     fails("mosh-server attach 4194305", 1, &["cannot attach to session 4194305", "list"]);

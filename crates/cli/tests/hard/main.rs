@@ -12,7 +12,11 @@ mod ends;
 mod relay;
 mod same;
 mod screens;
+mod secret;
 mod typing;
+#[allow(dead_code, reason = "the benchmark needs more of it")]
+#[path = "../../../mosh/benches/latency/view.rs"]
+mod view;
 
 use ends::Pair;
 use exm_testing::{has, skip};

@@ -1,14 +1,19 @@
 //! Programs look the same in all pairs, the original's included, after each step of what a user does.
 
-use crate::ends::{Ends, Pair};
+use crate::ends::Ends;
 use crate::relay::Link;
 use crate::screens::Seen;
+use crate::view::View;
 use crate::{has_mosh, pair};
+use exm_terminal::Screen;
 use exm_testing::{Folder, has, skip};
 use exm_units::{Instant, Span};
 use std::{io, thread};
 
 const PAIRS: [&str; 4] = ["original", "our-client", "our-server", "ours"];
+/// A terminal without a session, and all pairs in which an end is ours.
+const TERMINAL: &str = "terminal";
+const DIRECT: [&str; 4] = [TERMINAL, "our-client", "our-server", "ours"];
 /// How long screens must be equal, and how long they may take.
 const STABLE: Span = Span::from_millis(400);
 const PATIENCE: Span = Span::from_secs(20);
@@ -20,46 +25,97 @@ enum Step<'a> {
 }
 use Step::{Keys, Resize};
 
-/// All pairs run a script in a folder of their own.
+/// Where a program runs.
+enum Place {
+    Session(Ends),
+    /// In a terminal, without a session.
+    Terminal(View),
+}
+
+impl Place {
+    fn start(name: &str, link: Link, script: &str) -> io::Result<Place> {
+        if name == TERMINAL {
+            return Ok(Place::Terminal(View::of_script(script, "C.UTF-8")?));
+        }
+        Ok(Place::Session(Ends::start(&pair(name), link, "never", script)?))
+    }
+
+    fn now(&self) -> Instant {
+        match self {
+            Place::Session(ends) => ends.now(),
+            Place::Terminal(view) => view.now(),
+        }
+    }
+
+    fn screen(&self) -> &Screen {
+        match self {
+            Place::Session(ends) => ends.screen(),
+            Place::Terminal(view) => view.screen(),
+        }
+    }
+
+    fn step(&mut self) -> io::Result<()> {
+        let until = self.now() + Span::from_millis(5);
+        match self {
+            Place::Session(ends) => ends.step(until),
+            Place::Terminal(view) => view.step(until),
+        }
+    }
+
+    fn type_keys(&mut self, keys: &[u8]) -> io::Result<()> {
+        match self {
+            Place::Session(ends) => ends.type_keys(keys),
+            Place::Terminal(view) => view.type_keys(keys),
+        }
+    }
+
+    fn resize(&mut self, columns: u16, rows: u16) -> io::Result<()> {
+        match self {
+            Place::Session(ends) => ends.resize(columns, rows),
+            Place::Terminal(view) => view.resize(columns, rows),
+        }
+    }
+}
+
+/// All run a script in a folder of their own. The first is what the others are compared with.
 struct All {
-    pairs: Vec<(Pair, Ends, Folder)>,
+    places: Vec<(&'static str, Place, Folder)>,
 }
 
 impl All {
-    fn start(link: Link, script: &str) -> io::Result<All> {
-        let one = |name: &&str| {
-            let (pair, folder) = (pair(name), Folder::new("mosh-same"));
+    fn start(names: [&'static str; 4], link: Link, script: &str) -> io::Result<All> {
+        let one = |name: &'static str| {
+            let folder = Folder::new("mosh-same");
             let script =
                 format!("sleep 0.5; printf '\\033[H\\033[J'; cd {}; {script}", folder.0.display());
-            let ends = Ends::start(&pair, link, "never", &script)?;
-            Ok((pair, ends, folder))
+            Ok((name, Place::start(name, link, &script)?, folder))
         };
-        Ok(All { pairs: PAIRS.iter().map(one).collect::<io::Result<_>>()? })
+        Ok(All { places: names.into_iter().map(one).collect::<io::Result<_>>()? })
     }
 
     fn act(&mut self, step: &Step<'_>) -> io::Result<()> {
-        for (_, ends, _) in &mut self.pairs {
+        for (_, place, _) in &mut self.places {
             match step {
-                Keys(keys) => ends.type_keys(keys.as_bytes())?,
-                Resize(columns, rows) => ends.resize(*columns, *rows)?,
+                Keys(keys) => place.type_keys(keys.as_bytes())?,
+                Resize(columns, rows) => place.resize(*columns, *rows)?,
             }
         }
         Ok(())
     }
 
     fn seen(&self) -> Vec<Seen> {
-        self.pairs.iter().map(|(_, ends, _)| Seen::of(ends.screen())).collect()
+        self.places.iter().map(|(_, place, _)| Seen::of(place.screen())).collect()
     }
 
     /// Waits until all show the same for a while: how they differ if they do not. `before` is what was shown before the step.
     fn settle(&mut self, before: &[Seen], patience: Span) -> Option<String> {
-        let now = |all: &All| all.pairs[0].1.now();
+        let now = |all: &All| all.places[0].1.now();
         let begin = now(self);
         let (mut last, mut since): (Vec<Seen>, Instant) = (self.seen(), begin);
         while now(self) < begin + patience {
-            for (_, ends, _) in &mut self.pairs {
+            for (_, place, _) in &mut self.places {
                 // A client that has ended shows nothing new.
-                let _ = ends.step(ends.now() + Span::from_millis(5));
+                let _ = place.step();
             }
             let seen = self.seen();
             if seen != last {
@@ -78,10 +134,10 @@ impl All {
                 break;
             }
         }
-        let names = self.pairs.iter().map(|(pair, _, _)| pair.name);
+        let names = self.places.iter().map(|(name, _, _)| *name);
         let words = names.zip(&last).filter_map(|(name, seen)| {
             let difference = last[0].difference(seen)?;
-            Some(format!("original and {name}: {difference}\n"))
+            Some(format!("{} and {name}: {difference}\n", self.places[0].0))
         });
         Some(words.collect())
     }
@@ -96,8 +152,8 @@ struct Comparison {
 
 impl Comparison {
     #[track_caller]
-    fn start(link: Link, script: &str) -> Comparison {
-        let all = All::start(link, script).expect("sessions");
+    fn start(names: [&'static str; 4], link: Link, script: &str) -> Comparison {
+        let all = All::start(names, link, script).expect("sessions");
         let mut comparison = Comparison { all, steps: 0, words: Vec::new() };
         // Before anything was shown, all screens are equal, too.
         let blank = comparison.all.seen();
@@ -150,7 +206,8 @@ const GOOD: Link = Link { delay: Span::from_millis(1), loss: 0, ..BAD };
 /// All at the same time.
 #[test]
 fn programs_look_the_same() {
-    let comparisons = [a_shell_and_its_programs, editors_and_pagers, a_large_paste, vttest];
+    let comparisons =
+        [a_shell_and_its_programs, editors_and_pagers, a_large_paste, vttest, htop, tmux, git_log];
     let threads = comparisons.map(thread::spawn);
     let failed = threads.into_iter().filter_map(|thread| thread.join().err()).count();
     assert_eq!(failed, 0, "comparisons that failed, of {}", comparisons.len());
@@ -159,8 +216,8 @@ fn programs_look_the_same() {
 const BASH: &str = "PS1='ready$ ' HISTFILE= exec bash --norc --noprofile -i";
 
 #[track_caller]
-fn assert_same(link: Link, script: &str, steps: &[Step<'_>]) {
-    let mut comparison = Comparison::start(link, script);
+fn assert_same(names: [&'static str; 4], link: Link, script: &str, steps: &[Step<'_>]) {
+    let mut comparison = Comparison::start(names, link, script);
     for step in steps {
         comparison.step(step);
     }
@@ -206,7 +263,7 @@ fn a_shell_and_its_programs() {
         Keys("\x0c"),
         Keys("clear; sh -c 'exit 7'; echo $?\r"),
     ];
-    assert_same(BAD, BASH, &steps);
+    assert_same(PAIRS, BAD, BASH, &steps);
 }
 
 fn editors_and_pagers() {
@@ -232,7 +289,89 @@ fn editors_and_pagers() {
         Keys(":wqa\r"),
         Keys("clear; cksum lines\r"),
     ];
-    assert_same(BAD, BASH, &steps);
+    assert_same(PAIRS, BAD, BASH, &steps);
+}
+
+/// Nothing that changes by itself: no meters, no processes; the help, the setup, and a search.
+fn htop() {
+    if !has_both("htop") {
+        return;
+    }
+    let settings = "fields=0 48 1\nheader_layout=one_100\ncolumn_meters_0=\n\
+        column_meter_modes_0=\nhide_function_bar=0\n";
+    let script = format!(
+        "printf '{settings}' > settings; HTOPRC=settings exec htop -d 100 -F no-such-process-is-here",
+        settings = settings.replace('\n', "\\n")
+    );
+    let steps = [
+        Keys("h"),
+        Keys("q"),
+        Keys("\x1bOQ"),
+        Keys("\x1b[B\x1b[B"),
+        Keys("\x1b[C\x1b[B\x1b[B "),
+        Resize(100, 30),
+        Keys("\x1b[21~"),
+        Keys("/some"),
+        Keys("\x1b"),
+        Resize(70, 20),
+    ];
+    assert_same(DIRECT, GOOD, &script, &steps);
+}
+
+/// Two panes, one of which scrolls.
+fn tmux() {
+    if !has_both("tmux") || !has("bash") {
+        return;
+    }
+    let script = "unset TMUX; exec tmux -f /dev/null -S socket new-session \
+        \"PS1='ready$ ' HISTFILE= exec bash --norc --noprofile -i\" ';' set -g status-left '[one] ' ';' \
+        set -g status-right end ';' set -g window-status-format '' ';' set -g window-status-current-format panes ';' \
+        set -g default-command \"PS1='second$ ' HISTFILE= exec bash --norc --noprofile -i\"";
+    let steps = [
+        Keys("echo in the first pane\r"),
+        Keys("\x02%"),
+        Keys("seq 100\r"),
+        Keys("\x02o"),
+        Keys("seq 7 30; printf '\\033[31;44mcoloured\\033[0m \\033[1;7mbold\\033[0m\\n'\r"),
+        Keys("\x02\""),
+        Keys("ls -d /; echo third\r"),
+        Resize(100, 30),
+        Keys("clear\r"),
+        Keys("\x02z"),
+        Keys("\x02z"),
+        Keys("exit\r"),
+        Resize(72, 22),
+        Keys("\x02[\x1b[A\x1b[A\x1b[A"),
+        Keys("q"),
+        Keys("\x02:kill-server\r"),
+    ];
+    assert_same(DIRECT, GOOD, script, &steps);
+}
+
+/// A graph in colour, in a pager.
+fn git_log() {
+    if !has_both("git") || !has("less") {
+        return;
+    }
+    let repository = "export HOME=$PWD GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=A GIT_AUTHOR_EMAIL=a@example.org \
+        GIT_COMMITTER_NAME=A GIT_COMMITTER_EMAIL=a@example.org \
+        GIT_AUTHOR_DATE='2020-01-01T00:00:00Z' GIT_COMMITTER_DATE='2020-01-01T00:00:00Z'; \
+        exec 3>&1 >/dev/null 2>&1; git init -b main .; commit() { git commit --allow-empty -m \"$1\"; }; commit first; \
+        for round in 1 2 3 4 5 6 7 8 9; do git checkout -b side$round; commit \"at the side $round\"; \
+        git checkout main; commit \"at the main branch $round\"; git merge --no-edit side$round; done; exec >&3 2>&3; \
+        printf '\\033[H\\033[J'; LESS=-RX exec git log --graph --color";
+    let steps = [
+        Keys(" "),
+        Keys("jjj"),
+        Keys("kk"),
+        Keys("/side 5\r"),
+        Keys("nN"),
+        Resize(60, 18),
+        Keys("G"),
+        Keys("g"),
+        Keys("\x1b[C"),
+    ];
+    assert_same(DIRECT, BAD, repository, &steps);
 }
 
 fn a_large_paste() {
@@ -240,7 +379,7 @@ fn a_large_paste() {
         return;
     }
     let line = "0123456789 the quick brown fox jumps over the lazy dog, again and again, ok.\r";
-    let mut comparison = Comparison::start(BAD, BASH);
+    let mut comparison = Comparison::start(PAIRS, BAD, BASH);
     comparison.step(&Keys("cat > pasted\r"));
     let before = comparison.all.seen();
     comparison.all.act(&Keys(&line.repeat(100_000 / line.len()))).expect("the clients run");
@@ -262,10 +401,10 @@ fn vttest() {
         return;
     }
     const MENU: &str = "Enter choice number";
-    let mut comparison = Comparison::start(GOOD, "exec vttest");
+    let mut comparison = Comparison::start(PAIRS, GOOD, "exec vttest");
     for menu in ["1\r", "2\r", "6\r", "8\r"] {
         comparison.step(&Keys(menu));
-        for choice in ["2\r", "3\r", "4\r", "5\r", "0\r"] {
+        for choice in ["1\r", "2\r", "3\r", "4\r", "5\r", "6\r", "7\r", "0\r"] {
             if menu == "6\r" {
                 comparison.step(&Keys(choice));
             }

@@ -2,19 +2,16 @@
 //! tests of the program.
 
 use crate::relay::{Link, Relay};
-use exm_os::{Clock, Pty, TerminalSize, Waiter};
-use exm_terminal::{Cell, Position, Screen, Size, Terminal};
+use crate::view::View;
+use exm_terminal::{Cell, Position, Screen};
 use exm_units::{Instant, Span};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// How long anything is waited for.
 const PATIENCE: Span = Span::from_secs(60);
-const COLUMNS: u16 = 80;
-const ROWS: u16 = 24;
 
 /// Whose client and server.
 #[derive(Clone, Debug)]
@@ -56,14 +53,11 @@ impl Pair {
     }
 }
 
-/// A session: what its user would see is in `terminal`.
+/// A session, and what its user would see.
 pub(crate) struct Ends {
-    clock: Clock,
-    waiter: Waiter,
     pub(crate) relay: Relay,
-    client: Pty,
+    client: View,
     server: u32,
-    terminal: Terminal,
 }
 
 impl Ends {
@@ -75,19 +69,15 @@ impl Ends {
         command.arg(relay.address().ip().to_string()).arg(relay.address().port().to_string());
         command.env("MOSH_KEY", key).env("MOSH_PREDICTION_DISPLAY", display);
         command.env("MOSH_NO_TERM_INIT", "1").env("MOSH_TITLE_NOPREFIX", "1");
-        let client = Pty::spawn(command, TerminalSize { columns: COLUMNS, rows: ROWS })?;
-        let clock = Clock::start();
-        let waiter = Waiter::new(clock, Span::from_micros(50));
-        let terminal = Terminal::new(Size::new(COLUMNS.into(), ROWS.into()));
-        Ok(Ends { clock, waiter, relay, client, server, terminal })
+        Ok(Ends { relay, client: View::start(command)?, server })
     }
 
     pub(crate) fn now(&self) -> Instant {
-        self.clock.now()
+        self.client.now()
     }
 
     pub(crate) fn screen(&self) -> &Screen {
-        self.terminal.screen()
+        self.client.screen()
     }
 
     /// The character at `row` and `column` of what the user sees.
@@ -97,16 +87,7 @@ impl Ends {
 
     /// Shows what the client writes until then, or once it has written something.
     pub(crate) fn step(&mut self, until: Instant) -> io::Result<()> {
-        self.waiter.wait([self.client.as_fd()], until)?;
-        let mut buffer = [0; 1 << 16];
-        match self.client.read(&mut buffer)? {
-            Some(0) => Err(io::Error::other("the client has ended")),
-            Some(count) => {
-                self.terminal.advance(&buffer[..count]);
-                Ok(())
-            }
-            None => Ok(()),
-        }
+        self.client.step(until)
     }
 
     /// Shows what the client writes for `span`.
@@ -136,21 +117,13 @@ impl Ends {
     }
 
     /// Types `keys` as fast as the client's terminal takes them.
-    pub(crate) fn type_keys(&mut self, mut keys: &[u8]) -> io::Result<()> {
-        loop {
-            let taken = self.client.write(keys)?;
-            keys = &keys[taken..];
-            if keys.is_empty() {
-                return Ok(());
-            }
-            self.step(self.now() + Span::from_millis(10))?;
-        }
+    pub(crate) fn type_keys(&mut self, keys: &[u8]) -> io::Result<()> {
+        self.client.type_keys(keys)
     }
 
     /// Changes the size of the user's window.
     pub(crate) fn resize(&mut self, columns: u16, rows: u16) -> io::Result<()> {
-        self.terminal.resize(Size::new(columns.into(), rows.into()));
-        self.client.resize(TerminalSize { columns, rows })
+        self.client.resize(columns, rows)
     }
 
     /// The resident memory of the server and the client in MB, and the anonymous part of each.

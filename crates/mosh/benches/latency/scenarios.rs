@@ -1,6 +1,7 @@
 //! The scenarios: each is measured for one pair of ends, and gives a [`Row`].
 
 use crate::Options;
+use crate::editing::{BASH, LESS, Program, VIM, editing, script_of};
 use crate::ends::{Ends, Pair};
 use crate::relay::{Counts, Link};
 use exm_terminal::{Row as ScreenRow, Screen};
@@ -10,7 +11,7 @@ use std::io;
 use std::path::Path;
 
 /// The time between two letters.
-const BETWEEN: Span = Span::from_millis(200);
+pub(crate) const BETWEEN: Span = Span::from_millis(200);
 /// Letters of a line; then Return is typed, and `cat` repeats the line.
 const LINE: usize = 70;
 /// The row of the first letter: a client's notices are above.
@@ -18,7 +19,7 @@ const FIRST_ROW: usize = 3;
 /// So many letters fit a screen.
 pub(crate) const MOST_LETTERS: usize = 10 * LINE;
 /// What counts as at once.
-const AT_ONCE: Span = Span::from_millis(10);
+pub(crate) const AT_ONCE: Span = Span::from_millis(10);
 
 /// A measured value: its name, the value, and how many decimals are worth showing.
 pub(crate) type Value = (&'static str, f64, usize);
@@ -35,6 +36,8 @@ pub(crate) struct Row {
 pub(crate) enum Kind {
     /// Letters typed to `cat`.
     Letters { display: &'static str },
+    /// Keys typed to this program, with adaptive predictions.
+    Editing { program: Program },
     /// How long Ctrl-C takes to stop `yes`.
     Interrupt,
     /// The queue of a slow link under a flood that this line of the shell makes.
@@ -56,7 +59,7 @@ pub(crate) struct Scenario {
 const NEVER: Kind = Kind::Letters { display: "never" };
 
 /// All of them.
-pub(crate) const SCENARIOS: [Scenario; 13] = [
+pub(crate) const SCENARIOS: [Scenario; 16] = [
     Scenario { name: "rtt100", rtt: 100, loss: 0, rate: None, kind: NEVER },
     Scenario { name: "loss29", rtt: 100, loss: 29, rate: None, kind: NEVER },
     Scenario { name: "rtt500", rtt: 500, loss: 0, rate: None, kind: NEVER },
@@ -67,6 +70,9 @@ pub(crate) const SCENARIOS: [Scenario; 13] = [
         rate: None,
         kind: Kind::Letters { display: "adaptive" },
     },
+    Scenario { name: "bash", rtt: 100, loss: 0, rate: None, kind: Kind::Editing { program: BASH } },
+    Scenario { name: "vim", rtt: 100, loss: 0, rate: None, kind: Kind::Editing { program: VIM } },
+    Scenario { name: "less", rtt: 100, loss: 0, rate: None, kind: Kind::Editing { program: LESS } },
     Scenario { name: "slow", rtt: 100, loss: 0, rate: Some(64), kind: NEVER },
     // Held out: no constant was chosen by them.
     Scenario { name: "rtt30", rtt: 30, loss: 3, rate: None, kind: NEVER },
@@ -121,6 +127,11 @@ pub(crate) fn measure(
         Kind::Letters { display } => {
             let script = format!("printf '\\033[2J\\033[{};1H'; exec cat", FIRST_ROW + 1);
             letters(&mut start(display, &script)?, options.letters)?
+        }
+        Kind::Editing { program } => {
+            let folder = folder.display().to_string();
+            let script = script_of(&program, &folder);
+            editing(&mut start("adaptive", &script)?, &program, &folder)?
         }
         Kind::Interrupt => interrupt(&mut start("never", &shell)?, options.runs)?,
         Kind::Flood { script } => flood(&mut start("never", &shell)?, script)?,
@@ -210,7 +221,7 @@ fn time_of(letter: &Letter) -> Option<f64> {
 }
 
 /// The quantile of sorted values; 0 of none.
-fn quantile(sorted: &[f64], quantile: f64) -> f64 {
+pub(crate) fn quantile(sorted: &[f64], quantile: f64) -> f64 {
     let last = sorted.len().saturating_sub(1);
     sorted.get((quantile * last as f64).round() as usize).copied().unwrap_or(0.0)
 }
@@ -314,6 +325,9 @@ pub(crate) fn write_files(folder: &Path) -> io::Result<()> {
     }
     listing.truncate(LISTING);
     std::fs::write(folder.join("listing"), listing + "\x1b[0m\n")?;
+    let lines: String =
+        (1..=300).map(|number| format!("line {number}: text of a line {number}\n")).collect();
+    std::fs::write(folder.join("lines"), lines)?;
     let mut redraws = String::new();
     let mut state = 1_u32;
     for _ in 0..50 {

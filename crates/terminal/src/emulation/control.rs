@@ -123,6 +123,16 @@ mod tests {
         assert!(flooded.take_answers().len() <= MAX_ANSWERS);
     }
 
+    /// As mosh's terminal does: programs ask these only to find out whether there is an answer.
+    #[test]
+    fn other_queries_are_not() {
+        let queries =
+            "\x05\x1b[=c\x1b[x\x1b[1x\x1b[?6n\x1b[?15n\x1b[4$p\x1b[?25$p\x1bP$qm\x1b\\\x1b[>0q\x1b[18t\x1b]11;?\x07";
+        let mut terminal = shown(9, 3, queries);
+        assert!(terminal.take_answers().is_empty());
+        assert_eq!(text(&terminal), ["", "", ""]);
+    }
+
     #[test]
     fn control_characters_within_a_sequence_are_executed() {
         let terminal = shown(9, 3, "a\x1b[\r2Cb\x07\x07");

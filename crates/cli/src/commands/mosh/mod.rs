@@ -75,10 +75,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COMMAND", default_value = "ssh")]
     ssh: String,
     /// Take over a session that goes on at the machine; its client is sent away [default: the only one]
-    #[arg(long, value_name = "SESSION", num_args = 0..=1, require_equals = true, conflicts_with = "command")]
+    #[arg(long, value_name = "SESSION", num_args = 0..=1, require_equals = true)]
     attach: Option<Option<u32>>,
     /// List the sessions that go on at the machine, and do nothing else
-    #[arg(long, conflicts_with_all = ["attach", "command"])]
+    #[arg(long, conflicts_with = "attach")]
     list: bool,
     /// Forward a TCP port of this machine: the other machine connects to HOST
     #[arg(
@@ -186,6 +186,7 @@ impl Args {
         if let Some(plan) = transfer::plan(&self)? {
             return transfer::run(&self, &plan);
         }
+        self.check_command()?;
         let mut terminal = user_terminal()?;
         self.choose(&mut terminal);
         if self.list {
@@ -222,6 +223,25 @@ impl Args {
     /// The program, and its arguments; empty for a login shell.
     fn program(&self) -> &[OsString] {
         &self.words
+    }
+
+    /// Refuses a command where no program is started.
+    fn check_command(&self) -> Result<(), Failure> {
+        let (option, reason) = match (&self.attach, self.list) {
+            (Some(_), _) => ("--attach", "the session's program runs already"),
+            (None, true) => ("--list", "it only lists sessions"),
+            (None, false) => return Ok(()),
+        };
+        match self.program().first() {
+            None => Ok(()),
+            Some(word) => {
+                let word = word.to_string_lossy();
+                Err(Failure::usage(format!(
+                    "{option} takes no command, such as {word:?}: {reason}"
+                ))
+                .with_tip("leave out what follows the machine's name"))
+            }
+        }
     }
 
     fn family(&self) -> Family {
