@@ -193,7 +193,8 @@ impl UdpPort {
         mut take: impl FnMut(Arrival, &mut [u8]),
     ) -> Result<(), SocketError> {
         for _ in 0..MAX_READS {
-            let mut slices = buffer.0.each_mut().map(|buffer| IoSliceMut::new(buffer));
+            let parts = buffer.parts();
+            let mut slices = parts.each_mut().map(|part| IoSliceMut::new(part));
             let mut metas = [RecvMeta::default(); BATCH];
             let count = match self.state.recv((&self.socket).into(), &mut slices, &mut metas) {
                 Ok(count) => count,
@@ -201,7 +202,7 @@ impl UdpPort {
                 Err(error) => return Err((&error).into()),
             };
             let now = realtime();
-            for (meta, buffer) in metas.iter().zip(buffer.0.iter_mut()).take(count) {
+            for (meta, buffer) in metas.iter().zip(parts.iter_mut()).take(count) {
                 let path = Path { remote: canonical(meta.addr), local: meta.dst_ip };
                 let waited = meta.timestamp.map_or(Duration::ZERO, |at| now.saturating_sub(at));
                 let waited = Span::from_nanos(waited.as_nanos().try_into().unwrap_or(u64::MAX));
@@ -237,13 +238,19 @@ fn canonical(address: SocketAddr) -> SocketAddr {
 
 /// The memory into which datagrams are read.
 #[derive(Debug)]
-pub struct Buffer(Box<[[u8; MAX_COALESCED]; BATCH]>);
+pub struct Buffer(Vec<u8>);
 
 impl Buffer {
-    /// Allocates it.
+    /// Allocates it. The system provides its pages once something is read into them.
     pub fn new() -> Buffer {
-        let zeros = vec![[0; MAX_COALESCED]; BATCH].into_boxed_slice();
-        Buffer(zeros.try_into().unwrap_or_else(|_| unreachable!("the lengths are equal")))
+        // Not a vector of arrays, which would be written to.
+        Buffer(vec![0; MAX_COALESCED * BATCH])
+    }
+
+    /// Its parts, each for what one system call reads from one host.
+    fn parts(&mut self) -> &mut [[u8; MAX_COALESCED]; BATCH] {
+        let (parts, _) = self.0.as_chunks_mut();
+        parts.try_into().unwrap_or_else(|_| unreachable!("the lengths are equal"))
     }
 }
 

@@ -9,7 +9,7 @@ use super::view::View;
 use crate::notice::Notice;
 use crate::{ClientSettings, Extensions};
 use exm_datagram::Key;
-use exm_os::{RawTerminal, SignalWatch, Signals, TerminalSize, Waiter};
+use exm_os::{RawTerminal, SignalWatch, Signals, TerminalSize, Waiter, release_code};
 use exm_predict::Display;
 use exm_terminal::{Features, Screen, Size};
 use exm_units::{Instant, Span};
@@ -206,9 +206,13 @@ impl Showing<'_> {
     ) -> Result<Ended, NetError> {
         let waiter = Waiter::new(self.link.clock, Span::ZERO);
         let changes = SignalWatch::size_changes().map_err(NetError::Wait)?;
-        let mut has_keys = false;
+        let (mut has_keys, mut is_started) = (false, false);
         loop {
             self.link.receive();
+            if !is_started && self.link.client.is_connected() {
+                is_started = true;
+                release_code();
+            }
             if has_keys {
                 self.read_keys(input, output)?;
             }

@@ -126,8 +126,7 @@ mod tests {
     /// As mosh's terminal does: programs ask these only to find out whether there is an answer.
     #[test]
     fn other_queries_are_not() {
-        let queries =
-            "\x05\x1b[=c\x1b[x\x1b[1x\x1b[?6n\x1b[?15n\x1b[4$p\x1b[?25$p\x1bP$qm\x1b\\\x1b[>0q\x1b[18t\x1b]11;?\x07";
+        let queries = "\x05\x1b[=c\x1b[x\x1b[1x\x1b[?6n\x1b[?15n\x1b[4$p\x1b[?25$p\x1bP$qm\x1b\\\x1b[>0q\x1b[18t\x1b]11;?\x07";
         let mut terminal = shown(9, 3, queries);
         assert!(terminal.take_answers().is_empty());
         assert_eq!(text(&terminal), ["", "", ""]);
