@@ -73,8 +73,8 @@ impl Pace {
         let was_slower = self.is_slower;
         self.is_slower =
             self.srtt > self.lowest.saturating_add(self.lowest / 4).saturating_add(GROWTH);
-        // What is repeated because of losses needs all of the budget.
-        if self.is_slower && !was_slower && !self.is_lossy(now) {
+        // What is repeated because of losses needs all of the budget. A timeout of ours tells nothing here: a queue causes it, too.
+        if self.is_slower && !was_slower && !self.is_lossy {
             self.budget.reduce(now);
         }
     }

@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
     rows: Vec<Vec<(String, Style)>>,
-    cursor: Position,
-    is_cursor_visible: bool,
+    /// None if it is hidden.
+    cursor: Option<Position>,
 }
 
 impl Seen {
@@ -27,8 +27,7 @@ impl Seen {
         };
         Seen {
             rows: screen.rows().map(row).collect(),
-            cursor: screen.cursor(),
-            is_cursor_visible: screen.modes().cursor_visible,
+            cursor: screen.modes().cursor_visible.then(|| screen.cursor()),
         }
     }
 
@@ -52,7 +51,7 @@ impl Seen {
     /// How this differs from what `other` shows, in words; none if they are equal.
     pub(crate) fn difference(&self, other: &Seen) -> Option<String> {
         let mut words = String::new();
-        if (self.cursor, self.is_cursor_visible) != (other.cursor, other.is_cursor_visible) {
+        if self.cursor != other.cursor {
             let _ = write!(words, "cursor {:?} and {:?}; ", self.cursor, other.cursor);
         }
         if self.rows.len() != other.rows.len() {
