@@ -149,6 +149,29 @@ mod tests {
         assert_eq!(by_name(words("moshed")), words("moshed"));
     }
 
+    /// The ends of sessions are defined without the other commands, and the same words mean the same.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_ends_of_sessions_are_read_alone() {
+        let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+        for text in [
+            "exm mosh -a --port 60001 host -- date -u",
+            "exm mosh-client -c",
+            "exm mosh-client 127.0.0.1 60001",
+            "exm mosh-server new -s -c 256 -l LANG=C.UTF-8 -- sh -c true",
+        ] {
+            let alone = Command::of_session(&words(text)).expect(text);
+            let matches = Cli::definition().try_get_matches_from(words(text)).expect(text);
+            let whole = Cli::from_arg_matches(&matches).expect(text).command;
+            assert_eq!(format!("{alone:?}"), format!("{whole:?}"));
+        }
+        for text in
+            ["exm", "exm mosh --help", "exm mosh --version", "exm mosh-server -c x", "exm list"]
+        {
+            assert!(Command::of_session(&words(text)).is_none(), "{text}");
+        }
+    }
+
     #[test]
     fn the_command_line_is_consistent() {
         Cli::definition().debug_assert();

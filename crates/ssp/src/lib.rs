@@ -26,7 +26,7 @@
 //! None is visible on the wire, except in which packets are sent when:
 //!
 //! - Small instructions do not wait for half a round trip since the last one, as long as all that is sent stays below 4000 bytes a second and
-//!   no queue builds up ([`Settings::budget`]). A server sends what its program has printed once it pauses for 1.5 ms.
+//!   no queue builds up ([`Settings::budget`]); one that does halves the rate, which recovers within minutes. A server sends what its program has printed once it pauses for 1.5 ms.
 //! - On a path that loses datagrams, small instructions are repeated after 20 ms, and then at growing intervals, until they
 //!   are acknowledged; within the same budget.
 //! - A copy of the peer's newest state that arrives later than an answer to the last acknowledgement would is acknowledged again.

@@ -71,7 +71,8 @@ pub struct Settings {
     /// They are sent sooner once there was none for this long.
     pub pause: Span,
     /// How many bytes a second, headers included, may be sent before the interval of [`send_interval`] is over. What is sent in any case
-    /// counts too, so that large differences keep to the interval. 0: the interval is always kept, and nothing is repeated
+    /// counts too, so that large differences keep to the interval. Each time the RTT shows a queue, the rate is halved, down to a quarter; it recovers
+    /// within two minutes. 0: the interval is always kept, and nothing is repeated
     /// before the timeout, as in mosh.
     pub budget: u32,
     /// The longest payload in bytes; values below 138 count as 138. See
