@@ -40,7 +40,7 @@ fn watch(ends: &mut Ends, span: Span, letters: &str) -> io::Result<Span> {
         ends.step(begin + span)?;
         let now = ends.now();
         if was_shown {
-            shown = shown + now.saturating_since(last);
+            shown += now.saturating_since(last);
         }
         last = now;
     }
@@ -78,9 +78,9 @@ fn hold(name: &str, display: &str) -> io::Result<Times> {
     let mut secret = Span::ZERO;
     for key in SECRET.chars() {
         ends.type_keys(key.to_string().as_bytes())?;
-        secret = secret + watch(&mut ends, Span::from_millis(70), SECRET)?;
+        secret += watch(&mut ends, Span::from_millis(70), SECRET)?;
     }
-    secret = secret + watch(&mut ends, Span::from_millis(500), SECRET)?;
+    secret += watch(&mut ends, Span::from_millis(500), SECRET)?;
     ends.type_keys(b"\recho ${#word} letters\r")?;
     ends.until(|screen| screen.rows().any(|row| row.text().contains("6 letters")))?;
     Ok(Times { secret, was_predicted })

@@ -63,7 +63,7 @@ struct Shown {
 
 impl Shown {
     fn of(screen: &Screen) -> Shown {
-        let cells = screen.rows().flat_map(|row| row.cells());
+        let cells = screen.rows().flat_map(exm_terminal::Row::cells);
         // An erased cell looks like a blank.
         let character = |cell: &Cell| if cell.character() == '\0' { ' ' } else { cell.character() };
         Shown { characters: cells.map(character).collect(), cursor: screen.cursor() }
@@ -125,7 +125,7 @@ pub(crate) fn editing(ends: &mut Ends, program: &Program, folder: &str) -> io::R
     let mut typed = Vec::new();
     let mut next = ends.now();
     for key in split(program.keys) {
-        next = next + BETWEEN;
+        next += BETWEEN;
         typed.push(press(ends, &mut direct, &mut known, (key, next))?);
     }
     Ok(values(&typed))
