@@ -10,13 +10,13 @@
 //! |---|---|
 //! | `--traces FOLDER` | where `NAME.down` and `NAME.up` are; else `shared/data/traces` beside the repository |
 //! | `--pairs A,B` | of the names of [`PAIRS`], or `DOWN:UP`, names of files in the folder |
-//! | `--rules A,B` | of `mosh`, `ours`, `forecast`, `along`, `short` |
+//! | `--rules A,B` | of `mosh`, `ours`, `forecast`, `along` |
 //! | `--loads A,B` | what is beside the letters, of `letters` (nothing), `stream`, `redraws`, `cubic` |
 //! | `--seconds N` | how long a session is measured: 120, after 10 s |
 //! | `--seeds N` | how many sessions: 5, each from another moment of the traces |
 //!
 //! Rules: `mosh` sends an instruction in half a round trip; `ours` is that of `exm mosh`; `forecast` sends what Sprout's forecast has room for, with
-//! Sprout's heartbeats; `along` the same, without heartbeats; `short` as `forecast`, with 60 ms in place of 100. Sprout's headers travel beside the datagrams and count as 40 bytes.
+//! Sprout's heartbeats; `along` the same within 80 ms in place of 100, without heartbeats. Sprout's headers travel beside the datagrams and count as 40 bytes.
 //!
 //! Loads: `stream` is a download in the session's own side stream, `cubic` that of another program through the same queue, and `redraws` a program that draws all
 //! of the screen, 1850 bytes that do not compress, all the time.

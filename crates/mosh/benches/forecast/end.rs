@@ -9,10 +9,10 @@ use exm_datagram::{Key, Role, Session};
 use exm_ssp::{Received, Rtt, Settings, Sided, State, Transport};
 use exm_units::{Bytes, Instant, Span};
 
-/// Within how many ticks of 20 ms a packet shall leave the queue, and the queueing delay in milliseconds that is allowed in any case: as Sprout's
-/// default, and shorter.
+/// Within how many ticks of 20 ms a packet shall leave the queue, and the queueing delay in milliseconds that is allowed in any case: Sprout's
+/// defaults, and those with which a stream gets about as much of the tuning traces as in our window.
 const SPROUT: (usize, u64) = (5, 61);
-const SHORT: (usize, u64) = (3, 21);
+const SHORTER: (usize, u64) = (4, 41);
 
 /// When an end sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,15 +23,12 @@ pub(crate) enum Rule {
     Ours,
     /// As much as Sprout's forecast has room for, with Sprout's heartbeats and a forecast in each of its ticks.
     Forecast,
-    /// The same, but forecasts travel only with what is sent anyway.
+    /// The same within 80 ms, without heartbeats: forecasts travel only with what is sent anyway.
     Along,
-    /// As [`Rule::Forecast`], but what is sent shall leave the queue within 60 ms.
-    Short,
 }
 
 impl Rule {
-    pub(crate) const ALL: [Rule; 5] =
-        [Rule::Mosh, Rule::Ours, Rule::Forecast, Rule::Along, Rule::Short];
+    pub(crate) const ALL: [Rule; 4] = [Rule::Mosh, Rule::Ours, Rule::Forecast, Rule::Along];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -39,7 +36,6 @@ impl Rule {
             Rule::Ours => "ours",
             Rule::Forecast => "forecast",
             Rule::Along => "along",
-            Rule::Short => "short",
         }
     }
 
@@ -48,7 +44,7 @@ impl Rule {
             Rule::Mosh => usual.budget = 0,
             Rule::Ours => {}
             // What Sprout's window has room for need not wait.
-            Rule::Forecast | Rule::Along | Rule::Short => usual.budget = u32::MAX,
+            Rule::Forecast | Rule::Along => usual.budget = u32::MAX,
         }
         usual
     }
@@ -78,10 +74,10 @@ impl<L: State + Default, R: State + Default> End<L, R> {
         let channels = Channels::bulk(bulk);
         let pace = match rule {
             Rule::Mosh | Rule::Ours => Pace::Window(Side::new(channels)),
-            Rule::Forecast | Rule::Along | Rule::Short => {
-                let (lookahead, queueing) = if rule == Rule::Short { SHORT } else { SPROUT };
+            Rule::Forecast | Rule::Along => {
+                let (lookahead, queueing) = if rule == Rule::Along { SHORTER } else { SPROUT };
                 let ahead = (lookahead, Span::from_millis(queueing));
-                let forecast = Forecast::new(now, channels, rule != Rule::Along, ahead);
+                let forecast = Forecast::new(now, channels, rule == Rule::Forecast, ahead);
                 Pace::Forecast(Box::new(forecast))
             }
         };
