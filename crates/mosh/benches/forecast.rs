@@ -99,8 +99,8 @@ impl Options {
             match option.as_str() {
                 "--traces" => options.folder = value.into(),
                 "--pairs" => options.pairs = names(),
-                "--rules" => options.rules = picked(&names(), &Rule::ALL, |rule| rule.name())?,
-                "--loads" => options.loads = picked(&names(), &Load::ALL, |load| load.name())?,
+                "--rules" => options.rules = picked(&names(), &Rule::ALL, Rule::name)?,
+                "--loads" => options.loads = picked(&names(), &Load::ALL, Load::name)?,
                 "--seconds" => options.seconds = number()?.max(1),
                 "--seeds" => options.seeds = number()?.max(1),
                 _ => return Err(format!("there is no option {option}")),

@@ -10,7 +10,7 @@ use exm_ssp::{Received, Rtt, Settings, Sided, State, Transport};
 use exm_units::{Bytes, Instant, Span};
 
 /// Within how many ticks of 20 ms a packet shall leave the queue, and the queueing delay in milliseconds that is allowed in any case: Sprout's
-/// defaults, and those with which a stream gets about as much of the tuning traces as in our window.
+/// defaults, and those with which a stream gets as much of Verizon's LTE as in our window.
 const SPROUT: (usize, u64) = (5, 61);
 const SHORTER: (usize, u64) = (4, 41);
 

@@ -77,7 +77,7 @@ struct Session {
     typed: Vec<Instant>,
     echoed: Vec<Instant>,
     shown: Shown,
-    /// The states that are known to have been sent: see [`Session::transmit`].
+    /// How many letters were in the client's and in the server's state when it was sent last.
     sent: (u64, u64),
     redraws: u64,
 }
@@ -111,7 +111,7 @@ impl Session {
                     }
                 }
                 Cargo::Ack(ack) => {
-                    self.flow.iter_mut().for_each(|flow| flow.acknowledge(now, &ack))
+                    self.flow.iter_mut().for_each(|flow| flow.acknowledge(now, &ack));
                 }
                 Cargo::Segment(..) => {}
             }
