@@ -173,7 +173,7 @@ fn a_finished_design_takes_no_further_step() {
 #[test]
 fn a_design_that_started_from_a_table_is_resumed() {
     let folder = folder("started");
-    let words = format!("{DESIGN} --start general-delta1");
+    let words = format!("{DESIGN} --start 1x");
     folder.text(&format!("{words} -o cc.json --steps 1"));
     folder.text(&format!("{words} -o cc.json --steps 2 --resume"));
     folder.text(&format!("{words} -o whole.json --steps 2"));
