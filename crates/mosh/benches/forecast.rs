@@ -57,7 +57,7 @@ use std::sync::Arc;
 use std::thread;
 
 /// The recorded pairs: name, down, up. Those of New York have no uplink of the same ride.
-pub(crate) const PAIRS: [(&str, &str, &str); 8] = [
+const PAIRS: [(&str, &str, &str); 8] = [
     ("verizon-lte", "Verizon-LTE-short.down", "Verizon-LTE-short.up"),
     ("tmobile-umts", "TMobile-UMTS-driving.down", "TMobile-UMTS-driving.up"),
     ("verizon-evdo", "Verizon-EVDO-driving.down", "Verizon-EVDO-driving.up"),
@@ -186,15 +186,13 @@ fn compare(name: &str, links: &Links, load: Load, options: &Options) {
     }
 }
 
-/// The figures of all seeds, from two threads.
+/// The figures of all seeds, each from a thread of its own.
 fn in_parallel(seeds: u64, one: impl Fn(u64) -> Figures + Sync) -> Vec<Figures> {
-    let part = |first: u64| (first..=seeds).step_by(2).map(&one).collect::<Vec<_>>();
-    let (odd, even) = thread::scope(|scope| {
-        let even = scope.spawn(|| part(2));
-        (part(1), even.join().expect("it does not panic"))
-    });
-    let (mut odd, mut even) = (odd.into_iter(), even.into_iter());
-    (1..=seeds).filter_map(|seed| if seed % 2 == 1 { odd.next() } else { even.next() }).collect()
+    thread::scope(|scope| {
+        let one = &one;
+        let running: Vec<_> = (1..=seeds).map(|seed| scope.spawn(move || one(seed))).collect();
+        running.into_iter().map(|session| session.join().expect("it does not panic")).collect()
+    })
 }
 
 fn p95(figures: &Figures) -> f64 {

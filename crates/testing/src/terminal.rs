@@ -113,7 +113,9 @@ impl Drop for InTerminal {
 /// Starts a `mosh-server` on this machine that runs `command`: its address and its key. None if it does not start.
 pub fn mosh_server(command: &[&str]) -> Option<(SocketAddr, String)> {
     let mut server = Command::new("mosh-server");
-    server.args(["new", "-i", "127.0.0.1", "-p", "61000:61999", "-c", "256", "--"]).args(command);
+    server.args(["new", "-i", "127.0.0.1", "-p", "61000:61999", "-c", "256", "--"]);
+    // Where the tests run in the background, SIGINT is ignored, which programs inherit: Ctrl-C would stop nothing.
+    server.args(["env", "--default-signal=INT"]).args(command);
     let output = server.env("LC_ALL", "C.UTF-8").env("MOSH_SERVER_NETWORK_TMOUT", "12").output();
     let text = String::from_utf8_lossy(&output.ok()?.stdout).into_owned();
     let line = text.lines().find_map(|line| line.strip_prefix("MOSH CONNECT "))?;

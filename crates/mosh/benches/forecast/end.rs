@@ -1,7 +1,7 @@
 //! [`End`]: an end of a session, which sends by one of the [`Rule`]s.
 
 use crate::rtt::{Losses, rtt};
-use crate::rule::Forecast;
+use crate::rule::{Forecast, PIECE};
 use crate::side::Side;
 use crate::states::Channels;
 use crate::way::{Cargo, Datagram, Way};
@@ -157,7 +157,7 @@ impl<L: State + Default, R: State + Default> End<L, R> {
                 payloads.push(payload);
             }
         }
-        let more = need.is_some_and(|need| need > 1000) || forecast.channels.is_bulk;
+        let more = need.is_some_and(|need| need >= PIECE) || forecast.channels.is_bulk;
         let (count, end) = (payloads.len(), self.transport.local().stream.end());
         for (index, payload) in payloads.iter().enumerate() {
             let Pace::Forecast(forecast) = &mut self.pace else { return };

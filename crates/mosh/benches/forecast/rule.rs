@@ -12,7 +12,7 @@ const FULL: u64 = 1280;
 /// Room for a keystroke or its echo.
 const SMALL: usize = 120;
 /// The smallest part of the stream that is worth an instruction, and the most of it that may be unacknowledged.
-const PIECE: usize = 1000;
+pub(crate) const PIECE: usize = 1000;
 const MOST: u64 = 512 << 10;
 /// The share of the window that the stream's bytes take; the rest are headers.
 const SHARE: (usize, usize) = (9, 10);

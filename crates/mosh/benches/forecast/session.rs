@@ -207,7 +207,7 @@ pub(crate) fn measure(links: &Links, rule: Rule, load: Load) -> Figures {
             next = now + Span::from_millis(SHORTEST + random.below(SPREAD + 1) as u64);
         }
         session.transmit(now);
-        let counts = || [session.bulk(), session.down.sent.0, session.up.sent.0];
+        let counts = || [session.bulk(), session.down.sent, session.up.sent];
         if now >= begin {
             before.get_or_insert_with(counts);
         }

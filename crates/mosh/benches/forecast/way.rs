@@ -68,8 +68,8 @@ pub(crate) struct Way {
     waiting: BTreeMap<u64, Cargo>,
     arriving: VecDeque<(Instant, Cargo, u32)>,
     next: u64,
-    /// Bytes and datagrams of the session that were sent.
-    pub(crate) sent: (u64, u64),
+    /// Bytes of the session that were sent.
+    pub(crate) sent: u64,
 }
 
 impl Way {
@@ -83,15 +83,14 @@ impl Way {
             waiting: BTreeMap::new(),
             arriving: VecDeque::new(),
             next: 0,
-            sent: (0, 0),
+            sent: 0,
         }
     }
 
     pub(crate) fn send(&mut self, now: Instant, cargo: Cargo) {
         let size = cargo.size();
         if let Cargo::Session(_) = cargo {
-            self.sent.0 += u64::from(size);
-            self.sent.1 += 1;
+            self.sent += u64::from(size);
         }
         self.waiting.insert(self.next, cargo);
         self.queue.enqueue(now, Packet::new(0, self.next, size, now), &mut self.actions);

@@ -4,7 +4,7 @@
 
 use crate::ends::Ends;
 use crate::scenarios::{AT_ONCE, BETWEEN, Value, quantile};
-use crate::view::View;
+use crate::view::{COLUMNS, View};
 use exm_terminal::{Cell, Position, Screen};
 use exm_units::{Instant, Span};
 use std::io;
@@ -150,7 +150,7 @@ fn press(
     let after = shown(direct)?;
     let before = &known[known.len() - 1];
     let is_moved = after.cursor != before.cursor;
-    let place = before.cursor.row * 80 + before.cursor.column;
+    let place = before.cursor.row * usize::from(COLUMNS) + before.cursor.column;
     let is_echoed = is_moved && key.len() == 1 && after.characters[place] == char::from(key[0]);
     let is_visible = after != *before;
     let took = seen.iter().find(|(_, shown)| *shown == after).map(|(took, _)| *took);

@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::process::Command;
 
-const COLUMNS: u16 = 80;
+pub(crate) const COLUMNS: u16 = 80;
 const ROWS: u16 = 24;
 
 /// A program in a terminal of 80 columns and 24 rows, which answers what the program asks it.
