@@ -124,6 +124,9 @@ impl Table {
         if let Some(seed) = from.seed {
             dict.set_item("seed", seed)?;
         }
+        if let Some(steps) = from.steps {
+            dict.set_item("steps", steps)?;
+        }
         if let Some(seconds) = from.cpu_seconds {
             dict.set_item("cpu_seconds", seconds)?;
         }

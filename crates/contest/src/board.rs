@@ -134,7 +134,7 @@ impl Board {
             let delay = row.training.self_inflicted_ms?.max(1.0);
             let run = Run { delay_ms: Some(delay), throughput: row.training.throughput_mbps };
             let (name, frontiers) = (row.name.clone(), Vec::new());
-            Some(Scheme { name, style, frontiers, curve: None, runs: vec![run] })
+            Some(Scheme { name, style, frontiers, curve: None, runs: vec![run], dots: Vec::new() })
         });
         ThroughputDelay {
             title: self.title.clone(),

@@ -288,6 +288,7 @@ pub fn figure(robots: &[Robot], scores: &[Score], best: &Score, title: &str) -> 
         frontiers: Vec::new(),
         curve: None,
         runs: vec![run],
+        dots: Vec::new(),
     });
     ThroughputDelay {
         title: title.to_owned(),

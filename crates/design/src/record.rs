@@ -40,6 +40,7 @@ impl Designer {
         Provenance {
             search: Some(self.search().name().to_owned()),
             seed: Some(self.seed()),
+            steps: Some(steps),
             cpu_seconds: Some((self.cpu_seconds() * 10.0).round() / 10.0),
             objective: Some(objective.to_string()),
             arrival_times: Some(ArrivalTimes::Receiver),

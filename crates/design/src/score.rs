@@ -157,7 +157,7 @@ impl Score {
         let run =
             |trial: &Trial| figure::Run { delay_ms: trial.queueing_ms, throughput: trial.share };
         let runs = self.trials.iter().map(run).collect();
-        figure::Scheme { name, style, frontiers: Vec::new(), curve: None, runs }
+        figure::Scheme { name, style, frontiers: Vec::new(), curve: None, runs, dots: Vec::new() }
     }
 }
 

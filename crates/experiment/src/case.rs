@@ -28,13 +28,15 @@ impl Asked {
     }
 }
 
-/// One network: a scheme under the settings of a variant at a point of the sweep.
+/// One network: a scheme, with one of its tables, under the settings of a variant at a point of the sweep.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// The number of the variant.
     pub variant: usize,
     /// The number of the scheme.
     pub scheme: usize,
+    /// The number of the scheme's table, if it has several.
+    pub design: usize,
     /// The number of the point.
     pub point: usize,
     /// Its scenario.

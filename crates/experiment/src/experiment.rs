@@ -2,7 +2,7 @@
 
 mod reader;
 
-use crate::edit::Change;
+use crate::edit::{Change, What};
 use crate::file::File;
 use crate::metric::{DELAY_REDUCTION, Metric, SPEEDUP};
 use crate::sweep::{Point, Sweep};
@@ -121,8 +121,9 @@ impl FigureKind {
 pub struct Scheme {
     /// Its name.
     pub name: String,
-    /// Its controller: a name or a table; none if the file's own are used.
-    pub controller: Option<String>,
+    /// Its controller, a name or a table; several are tables that were designed for one model with different seeds, and
+    /// the scheme is measured by their means. None if the file's own are used.
+    pub controllers: Vec<String>,
     /// The name of its queue discipline, if it differs from the file's.
     pub queue: Option<String>,
     /// Whether it is left out if its file is absent.
@@ -136,7 +137,7 @@ pub struct Scheme {
     /// The efficient frontier that it takes part in, if not in all.
     pub frontier: Option<String>,
     pub(crate) changes: Vec<Change>,
-    /// The path of its controller, or else its name.
+    /// The path of its controller, or else its name, in the file.
     pub(crate) place: Offset,
 }
 
@@ -219,9 +220,9 @@ impl Experiment {
 
     /// The files that it names, which need not exist: tables and traces.
     pub fn files(&self) -> Vec<String> {
-        let is_file = |name: &&str| name.ends_with(".json") || name.ends_with(".dna");
-        let controllers = self.schemes.iter().filter_map(|scheme| scheme.controller.as_deref());
-        let mut files: Vec<String> = controllers.filter(is_file).map(str::to_owned).collect();
+        let is_file = |name: &&String| name.ends_with(".json") || name.ends_with(".dna");
+        let controllers = self.schemes.iter().flat_map(|scheme| &scheme.controllers);
+        let mut files: Vec<String> = controllers.filter(is_file).cloned().collect();
         let mut document = self.document.clone();
         let links = crate::edit::members(&mut document, &["dumbbell", "link"]);
         let traces = links.into_iter().filter_map(|link| link.get("trace")?.as_str());
@@ -234,6 +235,16 @@ impl Experiment {
 }
 
 impl Scheme {
+    /// The change that has its flows run `controller`.
+    pub(crate) fn runs(&self, controller: &str) -> Change {
+        Change { what: What::Controller(controller.to_owned()), place: self.place }
+    }
+
+    /// Its tables, if they are several designs.
+    pub fn designs(&self) -> &[String] {
+        if self.controllers.len() > 1 { &self.controllers } else { &[] }
+    }
+
     /// Whether the papers compare it with a reference.
     fn is_compared(&self) -> bool {
         self.paper.iter().any(PaperNumber::is_ratio)

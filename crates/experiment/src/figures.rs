@@ -7,14 +7,15 @@ mod time;
 use crate::case::Case;
 use crate::experiment::FigureKind;
 use crate::plan::Plan;
-use crate::results::{Picture, Results, rows_of};
+use crate::results::{Picture, Results};
+use crate::rows::RunRow;
+use crate::sample::Sample;
 use crate::store::Rows;
-use crate::summary::Sample;
-use exm_measure::Estimate;
 use exm_measure::figure::{
     Band, BandPoint, Bar, BarGroup, BarScheme, Bars, DesignRange, Form, Plot, Reference, Scale,
     Style, Styles, Sweep,
 };
+use exm_measure::{Estimate, mean};
 use exm_store::counted;
 
 /// A figure and its name.
@@ -111,7 +112,7 @@ impl Artist<'_> {
             let case = &self.plan.cases[index];
             case.variant == variant.unwrap_or(0) && point.is_none_or(|point| case.point == point)
         };
-        (0..self.plan.cases.len()).filter(is_shown).collect()
+        self.plan.shown().filter(is_shown).collect()
     }
 
     fn words(
@@ -182,8 +183,7 @@ impl Artist<'_> {
     }
 
     fn sample(&self, case: usize) -> Sample<'_> {
-        let is_own = self.plan.cases[case].is_own.clone();
-        Sample::new(rows_of(self.rows, case), self.plan, case, is_own)
+        Sample::own(self.rows, self.plan, case)
     }
 
     fn name(&self, case: usize) -> String {
@@ -206,18 +206,19 @@ impl Artist<'_> {
         );
         let line = |scheme: usize| {
             let own = cases.iter().filter(|&&case| self.plan.cases[case].scheme == scheme);
-            let mut points: Vec<BandPoint> = own
-                .filter_map(|&case| {
-                    let x = points[self.plan.cases[case].point].x;
-                    band(&self.sample(case), y, x, self.plan.seed)
-                })
-                .collect();
-            points.sort_by(|a, b| a.x.total_cmp(&b.x));
-            Band {
+            let mut band = Band {
                 name: experiment.schemes[scheme].name.clone(),
                 style: self.styles[scheme],
-                points,
+                points: Vec::new(),
+                dots: Vec::new(),
+            };
+            for &case in own {
+                let (sample, x) = (self.sample(case), points[self.plan.cases[case].point].x);
+                band.points.extend(band_point(&sample, y, x));
+                band.dots.extend(sample.of_designs(y).into_iter().map(|value| (x, value)));
             }
+            band.points.sort_by(|a, b| a.x.total_cmp(&b.x));
+            band
         };
         // A scheme may have been left out.
         let lines = (0..experiment.schemes.len()).map(|scheme| (scheme, line(scheme)));
@@ -247,13 +248,19 @@ impl Artist<'_> {
         let Some(&first) = cases.first() else { return Files::default() };
         let groups = &self.plan.cases[first].scenario.flows;
         let bar = |case: usize, group: usize| {
-            let shares = rows_of(self.rows, case).into_iter().filter_map(|row| {
+            let share = |row: &&RunRow| {
                 let all: f64 = row.flows.iter().filter_map(|flow| flow.throughput_mbps).sum();
                 let own = row.flows.iter().filter(|flow| flow.group == group);
                 let own: f64 = own.filter_map(|flow| flow.throughput_mbps).sum();
                 (all > 0.0).then(|| 100.0 * own / all)
-            });
-            let estimate = Estimate::of_any(&shares.collect::<Vec<f64>>())?;
+            };
+            let designs = self.sample(case).designs;
+            let of_each = designs.iter().map(|design| design.rows.iter().filter_map(share));
+            let shares: Vec<f64> = match designs.len() {
+                1 => of_each.flatten().collect(),
+                _ => of_each.filter_map(mean).collect(),
+            };
+            let estimate = Estimate::of_any(&shares)?;
             let reach = if estimate.error.is_finite() { estimate.reach() } else { 0.0 };
             let value = estimate.mean;
             // A share is between 0 and 100 %.
@@ -281,10 +288,9 @@ impl Artist<'_> {
 }
 
 /// A metric over all runs of a case, with its interval.
-fn band(sample: &Sample<'_>, key: &str, x: f64, seed: u64) -> Option<BandPoint> {
-    let all: Vec<usize> = (0..sample.runs()).collect();
-    let y = sample.value(key, &all).filter(|value| value.is_finite())?;
-    let [low, high] = sample.interval(seed, |runs| sample.value(key, runs)).unwrap_or([y, y]);
+fn band_point(sample: &Sample<'_>, key: &str, x: f64) -> Option<BandPoint> {
+    let y = sample.value(key, &sample.runs()).filter(|value| value.is_finite())?;
+    let [low, high] = sample.interval(key, y).unwrap_or([y, y]);
     Some(BandPoint { x, y, low, high })
 }
 

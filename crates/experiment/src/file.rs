@@ -67,7 +67,7 @@ pub(super) type Settings = BTreeMap<String, Spanned<Value>>;
 #[serde(deny_unknown_fields)]
 pub(super) struct SchemeTable {
     pub(super) name: Spanned<String>,
-    pub(super) controller: Option<Spanned<String>>,
+    pub(super) controller: Option<Spanned<OneOrMore>>,
     pub(super) queue: Option<Spanned<Value>>,
     #[serde(default)]
     pub(super) tcp: Settings,

@@ -69,6 +69,7 @@ mod report;
 mod results;
 mod rows;
 mod runner;
+mod sample;
 mod series;
 mod sheet;
 mod shipped;

@@ -16,6 +16,7 @@ use exm_sim::network::Network;
 use exm_sim::scenario::{Load, Scenario, Traces, is_synthetic};
 use exm_trace::Trace;
 use exm_units::{Fnv1a, Span};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml::{Table, Value};
@@ -50,7 +51,7 @@ pub struct Plan {
     pub seed: u64,
     /// The simulated time of each run.
     pub duration: Span,
-    /// The networks, variant by variant, point by point, scheme by scheme.
+    /// The networks, variant by variant, point by point, scheme by scheme, design by design.
     pub cases: Vec<Case>,
     /// Schemes that were left out, with the reasons.
     pub skipped: Vec<Skipped>,
@@ -143,7 +144,10 @@ impl Plan {
         for variant in 0..experiment.variants.len() {
             for (point, value) in experiment.points().iter().enumerate() {
                 for &scheme in &left {
-                    cases.push(maker.case([variant, point, scheme], value, load)?);
+                    let designs = experiment.schemes[scheme].controllers.len().max(1);
+                    for design in 0..designs {
+                        cases.push(maker.case([variant, point, scheme, design], value, load)?);
+                    }
                 }
             }
         }
@@ -191,6 +195,17 @@ impl Plan {
         self.hash.add(b"live");
         self.is_live = true;
         Ok(self)
+    }
+
+    /// The numbers of the cases that show a scheme each: those of its first table.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = usize> {
+        (0..self.cases.len()).filter(|&case| self.cases[case].design == 0)
+    }
+
+    /// The numbers of the cases of all tables of the scheme whose first has the case `first`.
+    pub(crate) fn designs(&self, first: usize) -> Range<usize> {
+        let next = self.cases[first + 1..].iter().position(|case| case.design == 0);
+        first..next.map_or(self.cases.len(), |more| first + 1 + more)
     }
 
     /// The seed of the run of this number, the same for all cases: every scheme meets the same traffic
@@ -277,14 +292,14 @@ fn selected(experiment: &Experiment, only: &[String]) -> Result<Vec<usize>, Plan
 
 /// Why a scheme is left out, if it is: it may be optional, and its table neither a file nor known.
 fn missing(experiment: &Experiment, scheme: usize, load: &mut Load<'_>) -> Option<Skipped> {
-    let Scheme { name, controller, is_optional, .. } = &experiment.schemes[scheme];
-    let controller = controller.as_ref().filter(|_| *is_optional)?;
-    let path = experiment.dir.join(controller);
-    let is_there = path.exists() || Builtin::name_in(controller).is_some();
-    (!is_there && load(controller, &path).is_err()).then(|| Skipped {
-        scheme: name.clone(),
-        reason: format!("the table {} is not there", path.display()),
-    })
+    let Scheme { name, controllers, is_optional, .. } = &experiment.schemes[scheme];
+    let missing = controllers.iter().filter(|_| *is_optional).find_map(|controller| {
+        let path = experiment.dir.join(controller);
+        let is_there = path.exists() || Builtin::name_in(controller).is_some();
+        (!is_there && load(controller, &path).is_err()).then_some(path)
+    })?;
+    let reason = format!("the table {} is not there", missing.display());
+    Some(Skipped { scheme: name.clone(), reason })
 }
 
 /// The scenario's tables, with the changes common to all cases.
@@ -358,14 +373,17 @@ struct Maker<'a> {
 impl Maker<'_> {
     fn case(
         &mut self,
-        [variant, point, scheme]: [usize; 3],
+        [variant, point, scheme, design]: [usize; 4],
         value: &Point,
         load: &mut Load<'_>,
     ) -> Result<Case, PlanError> {
         let (of_variant, of_scheme) =
             (&self.experiment.variants[variant], &self.experiment.schemes[scheme]);
+        let controller = of_scheme.controllers.get(design);
+        let of_design = controller.map(|controller| of_scheme.runs(controller));
+        let of_scheme_and_design = of_scheme.changes.iter().chain(&of_design);
         let changes: Vec<&Change> =
-            of_variant.changes.iter().chain(&value.changes).chain(&of_scheme.changes).collect();
+            of_variant.changes.iter().chain(&value.changes).chain(of_scheme_and_design).collect();
         let mut document = self.base.clone();
         for change in &changes {
             change
@@ -382,15 +400,19 @@ impl Maker<'_> {
         })?;
         let own = scenario.flows.iter().map(|group| {
             self.experiment.is_of(&group.name)
-                && of_scheme.controller.as_ref().is_none_or(|own| *own == group.controller)
+                && controller.is_none_or(|own| *own == group.controller)
         });
-        let name = format!("{}/{}/{}", of_variant.name, value.label, of_scheme.name);
+        let mut name = format!("{}/{}/{}", of_variant.name, value.label, of_scheme.name);
+        if let [_, _, ..] = of_scheme.controllers[..] {
+            name += &format!("/{}", of_scheme.controllers[design]);
+        }
         let hash = self.hash(&document, &scenario, &network);
         let (is_own, twin, scheme_name) = (own.collect(), None, of_scheme.name.clone());
         let trace = edit::first_trace(&mut document).map(|trace| shown_trace(&trace));
         Ok(Case {
             variant,
             scheme,
+            design,
             point,
             scenario,
             network,

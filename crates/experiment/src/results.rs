@@ -2,7 +2,7 @@
 
 mod find;
 
-pub(crate) use find::rows_of;
+pub(crate) use find::one_of;
 
 use crate::metric::{DELAY, THROUGHPUT};
 use crate::plan::Skipped;
@@ -89,8 +89,11 @@ pub struct Results {
 pub struct SchemeInfo {
     /// Its name.
     pub name: String,
-    /// Its controller.
+    /// Its controller; of several designs, the first.
     pub controller: Option<String>,
+    /// The tables of several designs, of which its results are the means.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub designs: Vec<String>,
     /// Its queue discipline, if it has one of its own.
     pub queue: Option<String>,
     /// Whether its controller is a rule table.
@@ -146,7 +149,8 @@ pub struct Comparison {
 pub struct Ratio {
     /// Ours.
     pub ours: f64,
-    /// Its 95 % interval, by a bootstrap over runs, whose traffic both share.
+    /// Its 95 % interval, by a bootstrap over runs, whose traffic both share; where one of them has several designs, over
+    /// these as well.
     pub interval: Option<[f64; 2]>,
     /// The paper's.
     pub paper: Option<f64>,

@@ -50,6 +50,7 @@ fn scheme(index: usize, name: &str, mbps: f64, ms: f64) -> Scheme {
         }
     };
     Scheme {
+        dots: Vec::new(),
         name: name.to_owned(),
         style: Style::nth(index),
         frontiers: vec!["efficient frontier".to_owned()],
@@ -108,6 +109,7 @@ fn lines_of(svg: &str, name: &str) -> Vec<Vec<(f64, f64)>> {
 #[test]
 fn no_frontier_joins_two_families() {
     let of = |index: usize, name: &str, at: (f64, f64), frontiers: &[&str]| Scheme {
+        dots: Vec::new(),
         frontiers: frontiers.iter().map(|name| format!("frontier with {name}")).collect(),
         runs: vec![Run { delay_ms: Some(at.1), throughput: at.0 }],
         ..scheme(index, name, 1.0, 1.0)
@@ -180,11 +182,13 @@ fn ellipses_are_whole_and_around_their_points() {
 #[test]
 fn a_curve() {
     let one = |index: usize, name: &str, mbps: f64, ms: f64| Scheme {
+        dots: Vec::new(),
         runs: vec![Run { delay_ms: Some(ms), throughput: mbps }],
         frontiers: Vec::new(),
         ..scheme(index, name, mbps, ms)
     };
     let of_curve = |name: &str, mbps: f64, ms: f64| Scheme {
+        dots: Vec::new(),
         curve: Some("Sprout".to_owned()),
         frontiers: Vec::new(),
         ..one(0, name, mbps, ms)
@@ -293,6 +297,7 @@ fn a_sweep() {
             name: name.to_owned(),
             style: Style::nth(index),
             points: (0..=20).map(point).collect(),
+            dots: (-1..=1).map(|luck| (15.0, middle + 0.05 * f64::from(luck))).collect(),
         }
     };
     let figure = Sweep {
@@ -455,6 +460,7 @@ fn figures_of_nothing_and_of_extremes_are_drawn_too() {
         schemes,
     };
     let extreme = |ms, throughput| Scheme {
+        dots: Vec::new(),
         runs: vec![Run { delay_ms: ms, throughput }],
         ..scheme(0, "AIMD <plain> & \"quoted\"", 1.0, 1.0)
     };

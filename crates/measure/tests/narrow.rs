@@ -37,6 +37,7 @@ fn throughput_delay() -> ThroughputDelay {
         frontiers: vec!["efficient frontier".to_owned()],
         curve: None,
         runs: (0..32).map(|number| run(index, number)).collect(),
+        dots: vec![run(index, 0)],
     };
     ThroughputDelay {
         cloud: Vec::new(),
@@ -57,6 +58,7 @@ fn sweep() -> Sweep {
         name: line.name,
         style: line.style,
         points: line.points.iter().map(point).collect(),
+        dots: line.points.clone(),
     };
     Sweep {
         title: title(),

@@ -24,6 +24,9 @@ pub struct Provenance {
     /// The seed of that search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+    /// The steps that the search took: with the same model, search, seed and start, they make the table again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<u64>,
     /// The CPU time it took, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_seconds: Option<f64>,
@@ -102,6 +105,7 @@ impl fmt::Display for Provenance {
             ("command", command.clone()),
             ("search", search.clone()),
             ("seed", self.seed.map(|seed| seed.to_string())),
+            ("steps", self.steps.map(|steps| steps.to_string())),
             ("CPU time", self.cpu_seconds.map(|seconds| format!("{seconds} s"))),
             ("objective", objective.clone()),
             ("arrival times", self.arrival_times.map(|times| times.to_string())),

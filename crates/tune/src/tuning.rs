@@ -67,6 +67,7 @@ impl Tuning {
                     frontiers: Vec::new(),
                     curve: None,
                     runs: vec![run],
+                    dots: Vec::new(),
                 }),
             }
         }

@@ -439,6 +439,31 @@ fn the_tables_of_an_experiment_are_designed_again() {
     // It goes on, and has nothing left to do.
     let again = folder.json(&format!("{words} --json"));
     assert_eq!(again["designs"][0]["steps"], result["designs"][0]["steps"]);
+    // Several seeds: schemes are measured by all of their designs.
+    let words = "experiment design thesis-4-1 --out seeds --seeds 3 --steps 1 --quiet --json";
+    let result = folder.json(words);
+    let designs = result["designs"].as_array().unwrap();
+    assert_eq!((designs.len(), designs[2]["seed"].as_u64()), (12, Some(3)), "{result}");
+    assert_eq!(designs.iter().filter(|one| one["is_best"] == true).count(), 4);
+    let run = "experiment run seeds/thesis-4-1.toml --runs 2 --duration 1s --json --out of-seeds";
+    let results = folder.json(run)["results"].take();
+    let scheme = &results["cases"][0]["own"];
+    let of_designs = scheme["designs"].as_array().unwrap();
+    let value = |of: &serde_json::Value| of["values"]["objective"].as_f64().unwrap();
+    let mean = of_designs.iter().map(value).sum::<f64>() / 3.0;
+    assert!((value(scheme) - mean).abs() < 1e-9, "{scheme}");
+    assert_eq!(of_designs[1]["table"], "learn-2x.seed2.json");
+    assert_eq!(results["schemes"][0]["designs"].as_array().unwrap().len(), 3);
+    // The same steps make the same rules again.
+    folder.json("experiment design seeds/thesis-4-1.toml --out same --quiet --json");
+    for seed in 1..=3 {
+        let rules = |folder_name: &str| {
+            let name = format!("{folder_name}/learn-10x.seed{seed}.json");
+            let text = std::fs::read_to_string(folder.path().join(name)).unwrap();
+            serde_json::from_str::<serde_json::Value>(&text).unwrap()["rules"].take()
+        };
+        assert!(rules("seeds") == rules("same") && !rules("same").is_null());
+    }
     let none = folder.run("experiment design thesis-2-11 --out none");
     assert_fails(&none, 2, &["thesis-2-11 runs no table that records its model"]);
 }

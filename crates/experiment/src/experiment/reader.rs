@@ -264,10 +264,6 @@ impl Reader<'_> {
         if let Some(queue) = &table.queue {
             changes.push(Change { what: What::Queue(queue.as_ref().clone()), place: place(queue) });
         }
-        if let Some(controller) = &table.controller {
-            let what = What::Controller(controller.as_ref().clone());
-            changes.push(Change { what, place: place(controller) });
-        }
         let queue = table.queue.map(|queue| match queue.into_inner() {
             Value::String(name) => name,
             settings => {
@@ -281,7 +277,7 @@ impl Reader<'_> {
         });
         Ok(Scheme {
             name: table.name.into_inner(),
-            controller: table.controller.map(Spanned::into_inner),
+            controllers: self.controllers(table.controller)?,
             queue,
             is_optional: table.optional_file,
             paper: self.paper(&table.paper, points)?,
@@ -291,6 +287,21 @@ impl Reader<'_> {
             changes,
             place: at,
         })
+    }
+
+    /// The controller of a scheme, or the designs that it is measured by.
+    fn controllers(&self, given: Option<Spanned<OneOrMore>>) -> Result<Vec<String>, FileError> {
+        let Some(given) = given else { return Ok(Vec::new()) };
+        let at = place(&given);
+        let names = given.into_inner().into_words();
+        let problem = match names.iter().enumerate().find(|(i, name)| names[..*i].contains(name)) {
+            Some((_, name)) => format!("the table \"{name}\" is listed twice"),
+            None if names.is_empty() => {
+                "there is no table in the list: name one at least".to_owned()
+            }
+            None => return Ok(names),
+        };
+        Err(self.source.error(at, problem))
     }
 
     fn variant(&self, table: VariantTable) -> Result<Variant, FileError> {

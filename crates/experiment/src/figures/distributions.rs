@@ -37,13 +37,10 @@ impl Artist<'_> {
 
     /// The distribution of the completion times of all flows of all runs.
     pub(super) fn distribution(&self, words: Words, cases: &[usize]) -> Files {
-        let sample = |&case: &usize| {
-            let runs: Vec<usize> = (0..self.sample(case).runs()).collect();
-            Sample {
-                name: self.name(case),
-                style: self.style(case),
-                values: self.sample(case).completions(&runs),
-            }
+        let sample = |&case: &usize| Sample {
+            name: self.name(case),
+            style: self.style(case),
+            values: self.sample(case).completions(),
         };
         let figure = Distribution {
             title: words.title,

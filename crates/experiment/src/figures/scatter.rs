@@ -2,8 +2,8 @@
 
 use super::{Artist, Files, Words};
 use crate::experiment::Experiment;
-use crate::results::rows_of;
-use crate::summary::Sample;
+use crate::results::one_of;
+use crate::sample::Sample;
 use exm_measure::figure::{Run, Scheme, Spread, Styles, ThroughputDelay};
 
 /// A point of a figure.
@@ -12,6 +12,8 @@ struct Mark {
     /// Its group of flows, if the scheme runs several.
     group: Option<String>,
     runs: Vec<Run>,
+    /// Its designs, if there are several.
+    designs: Vec<Run>,
 }
 
 impl Artist<'_> {
@@ -29,11 +31,14 @@ impl Artist<'_> {
         let own: Vec<usize> =
             (0..of_plan.is_own.len()).filter(|&group| of_plan.is_own[group]).collect();
         let mark = |group: &usize| {
-            let groups = (0..of_plan.is_own.len()).map(|other| other == *group).collect();
-            let sample = Sample::new(rows_of(self.rows, case), self.plan, case, groups);
+            let groups = one_of(of_plan.is_own.len(), *group);
+            let sample = Sample::new(self.rows, self.plan, case, &groups);
+            let Experiment { x, y, .. } = &self.plan.experiment;
+            let designs = sample.of_designs(y.key).into_iter().zip(sample.of_designs(x.key));
+            let designs = designs.map(|(y, x)| Run { delay_ms: Some(x), throughput: y }).collect();
             let run = |(throughput, delay_ms)| Run { delay_ms, throughput };
             let name = (own.len() > 1).then(|| of_plan.scenario.flows[*group].name.clone());
-            Mark { case, group: name, runs: sample.points().map(run).collect() }
+            Mark { case, group: name, runs: sample.points().map(run).collect(), designs }
         };
         own.iter().map(mark).collect()
     }
@@ -51,7 +56,7 @@ impl Artist<'_> {
             let values = own.map(|one| &one.own.values);
             let value = |key: &str| values.and_then(|values| values.get(key)).copied();
             let run = value(y.key).map(|throughput| Run { delay_ms: value(x.key), throughput });
-            Mark { case, group: None, runs: run.into_iter().collect() }
+            Mark { case, group: None, runs: run.into_iter().collect(), designs: Vec::new() }
         };
         let description =
             format!("The mean throughput against the mean {} of each scheme.", self.delay());
@@ -90,6 +95,7 @@ impl Artist<'_> {
                 frontiers: self.frontiers(marks, mark),
                 curve: scheme.curve.clone().filter(|_| mark.group.is_none()),
                 runs: mark.runs.clone(),
+                dots: mark.designs.clone(),
                 name,
             }
         };

@@ -10,8 +10,9 @@ use crate::experiment::{Experiment, PaperNumber, Scheme, Variant};
 use crate::metric::{DELAY_REDUCTION, SPEEDUP};
 use crate::plan::Plan;
 use crate::rows::RunRow;
+use crate::sample::{Sample, widened};
 use crate::store::Rows;
-use crate::summary::{Sample, Summary};
+use crate::summary::Summary;
 use crate::traces::GivenFigure;
 use exm_sim::traffic::OnFor;
 use rayon::prelude::*;
@@ -33,18 +34,19 @@ impl Results {
         let experiment = &plan.experiment;
         let schemes = experiment.schemes.iter().enumerate().map(|(index, scheme)| SchemeInfo {
             name: scheme.name.clone(),
-            controller: scheme.controller.clone(),
+            controller: scheme.controllers.first().cloned(),
+            designs: scheme.designs().to_vec(),
             queue: scheme.queue.clone(),
             is_computed: plan.cases.iter().any(|case| case.scheme == index && case.is_computed()),
         });
         let references = experiment.references.iter();
         let aggregator = Aggregator { plan, rows };
-        let cases: Vec<CaseResult> =
-            (0..plan.cases.len()).into_par_iter().map(|case| aggregator.case(case)).collect();
+        let shown: Vec<usize> = plan.shown().collect();
+        let cases: Vec<CaseResult> = shown.par_iter().map(|&case| aggregator.case(case)).collect();
         let pairs: Vec<(usize, usize)> = experiment
             .references
             .iter()
-            .flat_map(|&reference| (0..plan.cases.len()).map(move |case| (reference, case)))
+            .flat_map(|&reference| shown.iter().map(move |&case| (reference, case)))
             .collect();
         let compared: Vec<Option<Comparison>> = pairs
             .into_par_iter()
@@ -132,8 +134,9 @@ struct Aggregator<'a> {
 }
 
 impl Aggregator<'_> {
-    fn sample(&self, case: usize, groups: Vec<bool>) -> Sample<'_> {
-        Sample::new(rows_of(self.rows, case), self.plan, case, groups)
+    /// The cases of the plan that have results of their own.
+    fn shown(&self) -> impl Iterator<Item = &Case> {
+        self.plan.shown().map(|case| &self.plan.cases[case])
     }
 
     fn case(&self, number: usize) -> CaseResult {
@@ -146,16 +149,14 @@ impl Aggregator<'_> {
         let group = |index: usize| GroupResult {
             name: case.scenario.flows[index].name.clone(),
             is_own: case.is_own[index],
-            summary: self
-                .sample(number, (0..count).map(|other| other == index).collect())
-                .summary(self.plan.seed, &[]),
+            summary: Sample::new(self.rows, self.plan, number, &one_of(count, index)).summary(&[]),
         };
         let shown = (0..count).filter(|&index| experiment.is_of(&case.scenario.flows[index].name));
         CaseResult {
             variant: experiment.variants[case.variant].name.clone(),
             point: experiment.points()[case.point].label.clone(),
             scheme: experiment.schemes[case.scheme].name.clone(),
-            own: self.sample(number, case.is_own.clone()).summary(self.plan.seed, &sure),
+            own: Sample::own(self.rows, self.plan, number).summary(&sure),
             groups: if count > 1 { shown.map(group).collect() } else { Vec::new() },
         }
     }
@@ -171,21 +172,25 @@ impl Aggregator<'_> {
         };
         let base_scheme = &experiment.schemes[reference];
         let base = self.plan.cases.iter().position(is_reference)?;
-        let own = self.sample(number, case.is_own.clone());
-        let base = self.sample(base, self.plan.cases[base].is_own.clone());
+        let own = Sample::own(self.rows, self.plan, number);
+        let base = Sample::own(self.rows, self.plan, base);
         let scheme = &experiment.schemes[case.scheme];
         let ratio = |key: &str, name: &str, is_inverse: bool| {
-            let statistic = |runs: &[usize]| {
-                let (own, base) = (own.value(key, runs)?, base.value(key, runs)?);
-                let ratio = if is_inverse { own / base } else { base / own };
+            let ratio = |own: Option<f64>, base: Option<f64>| {
+                let ratio = if is_inverse { own? / base? } else { base? / own? };
                 ratio.is_finite().then_some(ratio)
             };
             let all: Vec<usize> = (0..self.plan.runs as usize).collect();
-            let ours = statistic(&all)?;
+            let (own_value, base_value) = (own.value(key, &all), base.value(key, &all));
+            let ours = ratio(own_value, base_value)?;
+            let of_runs =
+                own.interval_over_runs(|runs| ratio(own.value(key, runs), base.value(key, runs)));
+            let of_own = own.spread(|design| ratio(design.value(key, &all), base_value));
+            let of_base = base.spread(|design| ratio(own_value, design.value(key, &all)));
             // If there is a mean, the paper's number is of that.
             let is_beside = experiment.mean.is_none() || experiment.variants.len() == 1;
             let paper = scheme.ratio(name, &base_scheme.name, case.point).filter(|_| is_beside);
-            Some(Ratio::new(ours, own.interval(self.plan.seed, statistic), paper))
+            Some(Ratio::new(ours, widened(ours, of_runs, &[of_own, of_base]), paper))
         };
         Some(Comparison {
             variant: experiment.variants[case.variant].name.clone(),
@@ -201,9 +206,7 @@ impl Aggregator<'_> {
     fn means(&self, name: &str, found: &PartialResults) -> PartialResults {
         let first = |case: &&Case| case.variant == 0;
         let cases: Vec<CaseResult> = self
-            .plan
-            .cases
-            .iter()
+            .shown()
             .zip(&found.cases)
             .filter(|(case, _)| first(case))
             .map(|(_, one)| mean_case(name, one, &found.cases))
@@ -270,15 +273,16 @@ impl Aggregator<'_> {
         let rows: Rows = made.collect();
         let aggregator = Aggregator { plan, rows: &rows };
         // The cases come first, followed by their means.
-        let live = &results[results.len() - plan.cases.len()..];
-        let cases = live.iter().enumerate();
+        let shown: Vec<usize> = plan.shown().collect();
+        let live = &results[results.len() - shown.len()..];
+        let cases = shown.into_iter().zip(live);
         cases.flat_map(|(index, live)| aggregator.beside_live(index, live)).collect()
     }
 
     /// The simulator's results for the case of this number, from its rows, beside the `live` ones.
     fn beside_live(&self, number: usize, live: &CaseResult) -> Vec<Simulated> {
-        let sample = self.sample(number, self.plan.cases[number].is_own.clone());
-        let runs: Vec<usize> = (0..sample.runs()).collect();
+        let sample = Sample::own(self.rows, self.plan, number);
+        let runs = sample.runs();
         let beside = |key: &str| {
             let mut each: Vec<f64> =
                 runs.iter().filter_map(|&run| sample.value(key, &[run])).collect();
@@ -305,7 +309,7 @@ impl Aggregator<'_> {
     fn beside(&self, results: &[CaseResult]) -> Vec<PublishedNumber> {
         let mut all = Vec::new();
         // The mean over variants has the cases of the first of them.
-        for (case, result) in self.plan.cases.iter().zip(results) {
+        for (case, result) in self.shown().zip(results) {
             let scheme = &self.plan.experiment.schemes[case.scheme];
             for number in scheme.paper.iter().filter(|number| !number.is_ratio()) {
                 let of_group = |name: &String| {
@@ -452,7 +456,7 @@ impl PaperNumber {
     }
 }
 
-/// The rows of a case, run by run.
-pub(crate) fn rows_of(rows: &Rows, case: usize) -> Vec<&RunRow> {
-    rows.range((case, 0)..=(case, u64::MAX)).map(|(_, row)| row).collect()
+/// Of `count` groups, only the one of this `index`.
+pub(crate) fn one_of(count: usize, index: usize) -> Vec<bool> {
+    (0..count).map(|other| other == index).collect()
 }

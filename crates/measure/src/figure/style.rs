@@ -86,6 +86,11 @@ impl Style {
         format!("fill=\"{}\" fill-opacity=\"{opacity}\"", self.colour())
     }
 
+    /// A dot without outline, for one of many values.
+    pub(super) fn dot(self, drawing: &mut Drawing, at: (f64, f64)) {
+        drawing.circle(at, 2.0, &self.area(0.55));
+    }
+
     /// A marker of `size` times the usual size.
     pub(super) fn marker(self, drawing: &mut Drawing, (x, y): (f64, f64), size: f64) {
         if self == Style::BACKGROUND {

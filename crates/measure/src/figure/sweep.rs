@@ -41,6 +41,8 @@ pub struct Band {
     pub style: Style,
     /// Its points in the order of x.
     pub points: Vec<BandPoint>,
+    /// The values that the line is the mean of, such as those of designs with different seeds: dots.
+    pub dots: Vec<(f64, f64)>,
 }
 
 /// A value and the interval that it lies in.
@@ -72,7 +74,9 @@ impl Plot for Sweep {
         let heading = Heading::new(&self.title, &self.subtitle, form);
         let points = || self.lines.iter().flat_map(|line| &line.points);
         let swept = extent(points().map(|point| point.x));
-        let values = extent(points().flat_map(|p| [p.y, p.low, p.high]));
+        let dots = || self.lines.iter().flat_map(|line| &line.dots);
+        let values = points().flat_map(|p| [p.y, p.low, p.high]).chain(dots().map(|dot| dot.1));
+        let values = extent(values);
         let y = Axis::around(Scale::Linear, values);
         let rows = self.ranges.len() as f64;
         let top = heading.bottom() + range_row(form) * rows + 2.0;
@@ -99,14 +103,20 @@ impl Plot for Sweep {
             band: Some(band.points.iter().map(|point| (point.low, point.high)).collect()),
         });
         draw(&mut drawing, &panel, &lines.collect::<Vec<_>>(), Names::AtEnds);
+        for line in &self.lines {
+            line.dots.iter().for_each(|&dot| line.style.dot(&mut drawing, panel.at(dot)));
+        }
         legend.draw(&mut drawing, foot);
         drawing.finish(&self.title, &self.description)
     }
 
     fn csv(&self) -> String {
         let rows = self.lines.iter().flat_map(|line| {
-            line.points.iter().map(|&BandPoint { x, y, low, high }| {
-                let [x, y, low, high] = [x, y, low, high].map(Value::Number);
+            let points = line.points.iter().map(|&BandPoint { x, y, low, high }| [x, y, low, high]);
+            // Each dot has a row, without an interval.
+            let dots = line.dots.iter().map(|&(x, y)| [x, y, f64::NAN, f64::NAN]);
+            points.chain(dots).map(|numbers| {
+                let [x, y, low, high] = numbers.map(Value::Number);
                 [Value::Text(&line.name), x, y, low, high]
             })
         });

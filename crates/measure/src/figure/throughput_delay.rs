@@ -74,6 +74,8 @@ pub struct Scheme {
     pub curve: Option<String>,
     /// Its runs, or its senders in all runs.
     pub runs: Vec<Run>,
+    /// What it is the mean of, such as designs with different seeds: dots around its point.
+    pub dots: Vec<Run>,
 }
 
 /// What was got in one run.
@@ -184,6 +186,10 @@ impl Plot for ThroughputDelay {
             curves(&marks).iter().for_each(|curve| draw_curve(drawing, &panel, curve));
         });
         panel.draw_frame(&mut drawing);
+        for Mark { scheme, .. } in &marks {
+            let dots = points_of(&scheme.dots).into_iter();
+            dots.for_each(|dot| scheme.style.dot(&mut drawing, panel.at(dot)));
+        }
         marks.iter().for_each(|mark| draw_point(&mut drawing, &panel, mark, &self.delay));
         draw_names(&mut drawing, &panel, &marks, (arrow, self.spread));
         for ((line, name), (x, y)) in self.legend_lines(&frontiers).into_iter().zip(legend) {
@@ -219,7 +225,8 @@ impl ThroughputDelay {
     fn panel(&self, marks: &[Mark<'_>], top: f64, form: Form) -> Panel {
         let original = |axis: usize| self.original.into_iter().flat_map(move |axes| axes[axis]);
         let delays = marks.iter().flat_map(|mark| mark.delays(self.spread));
-        let cloud = cloud_points(&self.cloud);
+        let mut cloud = points_of(&self.cloud);
+        cloud.extend(marks.iter().flat_map(|mark| points_of(&mark.scheme.dots)));
         let delays = extent(delays.chain(original(0)).chain(cloud.iter().map(|at| at.0)));
         let throughputs = marks.iter().flat_map(|mark| mark.throughputs(self.spread));
         let throughputs = extent(throughputs.chain(original(1)).chain(cloud.iter().map(|at| at.1)));
@@ -339,15 +346,15 @@ fn frontiers(marks: &[Mark<'_>]) -> Vec<Frontier> {
     all.filter(|frontier| frontier.medians.len() > 1).collect()
 }
 
-/// Delays and throughputs of a cloud's runs to which something was delivered.
-fn cloud_points(cloud: &[Run]) -> Vec<(f64, f64)> {
-    let points = cloud.iter().filter_map(|run| Some((run.delay_ms?, run.throughput)));
+/// Delays and throughputs of the runs to which something was delivered.
+fn points_of(runs: &[Run]) -> Vec<(f64, f64)> {
+    let points = runs.iter().filter_map(|run| Some((run.delay_ms?, run.throughput)));
     points.map(|(ms, throughput)| (ms.max(LEAST_MS), throughput)).collect()
 }
 
 /// A dot for each run, and the frontier of all.
 fn draw_cloud(drawing: &mut Drawing, panel: &Panel, cloud: &[Run]) {
-    let points = cloud_points(cloud);
+    let points = points_of(cloud);
     for &point in &points {
         drawing.circle(panel.at(point), 1.6, "fill=\"#777\" fill-opacity=\"0.45\"");
     }

@@ -54,6 +54,7 @@ fn all_of_the_provenance_is_kept() {
         command: Some("exm design \"a b\"".to_owned()),
         search: Some("remy".to_owned()),
         seed: Some(u64::MAX),
+        steps: Some(7),
         cpu_seconds: Some(0.1),
         objective: Some("log throughput - log RTT".to_owned()),
         arrival_times: Some(ArrivalTimes::Ack),

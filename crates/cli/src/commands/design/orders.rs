@@ -2,11 +2,10 @@
 
 use super::args::DesignArgs;
 use super::batch::{self, Member, Row};
-use super::held_out;
+use super::{Budget, held_out, seeds};
 use crate::shell::{self, Failure};
 use exm_design::{Model, SearchKind};
 use exm_measure::Estimate;
-use exm_units::Span;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -19,8 +18,10 @@ pub(crate) struct Order {
     pub(crate) model: Model,
     /// The file of its table, or of its tables as `exm design -o` has it.
     pub(crate) output: PathBuf,
-    pub(crate) cpu: Span,
+    pub(crate) budget: Budget,
     pub(crate) seed: u64,
+    /// With how many seeds from that one on; of several, `output` gets the best.
+    pub(crate) seeds: u64,
     pub(crate) search: SearchKind,
 }
 
@@ -32,9 +33,16 @@ pub(crate) struct CarriedOut {
     row: Row,
     /// On networks that its search has not met.
     pub(crate) held_out: Estimate,
+    /// Whether it is the best of several seeds.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_best: bool,
 }
 
 impl CarriedOut {
+    pub(crate) fn steps(&self) -> u64 {
+        self.row.steps
+    }
+
     pub(crate) fn rules(&self) -> usize {
         self.row.rules
     }
@@ -48,30 +56,52 @@ impl CarriedOut {
     }
 }
 
-/// Carries out `orders`, one after the other; those that have a checkpoint go on from it.
-pub(crate) fn carry_out(orders: Vec<Order>, quiet: bool) -> Result<Vec<CarriedOut>, Failure> {
-    let designs = orders.into_iter().map(|order| {
-        let seed = order.seed;
-        let args = order.args(quiet);
-        let resume = args.files().checkpoint.is_file();
-        let args = DesignArgs { resume, ..args };
-        (seed, Member { name: order.name, args, model: order.model })
-    });
-    let designs: Vec<(u64, Member)> = designs.collect();
-    designs.into_iter().map(|(seed, member)| one(seed, &member, quiet)).collect()
+/// Carries out `orders`, one after the other; designs that have a checkpoint go on from it.
+pub(crate) fn carry_out(orders: &[Order], quiet: bool) -> Result<Vec<CarriedOut>, Failure> {
+    let mut all = Vec::new();
+    for (index, order) in orders.iter().enumerate() {
+        if !quiet {
+            let of = if orders.len() > 1 {
+                format!(" ({} of {})", index + 1, orders.len())
+            } else {
+                String::new()
+            };
+            shell::tell(&format!("{}{of}\n", order.name));
+        }
+        all.extend(order.carry_out(quiet)?);
+    }
+    Ok(all)
 }
 
-fn one(seed: u64, member: &Member, quiet: bool) -> Result<CarriedOut, Failure> {
-    let Member { name, args, model } = member;
-    let designer = args.designer(model.clone())?;
-    if !quiet {
-        shell::tell(&format!("{name}: {}\n", args.output.display()));
+impl Order {
+    fn carry_out(&self, quiet: bool) -> Result<Vec<CarriedOut>, Failure> {
+        let Order { model, seeds, .. } = self;
+        let args = self.args(quiet);
+        let members = match seeds {
+            1 => vec![Member { name: self.name.clone(), args: args.clone(), model: model.clone() }],
+            count => seeds::members(&args, model, *count)?,
+        };
+        let resume = members.iter().any(|one| one.args.files().checkpoint.is_file());
+        let mut finished = batch::run(&DesignArgs { resume, ..args.clone() }, members, |_| Ok(()))?;
+        let (best, scores) = match &mut finished[..] {
+            [one] => {
+                let scores = held_out(model, self.seed, one.specimens, vec![one.tables()])?;
+                one.keep_score(&scores, 0)?;
+                (None, scores)
+            }
+            several => {
+                let chosen = seeds::choose(&args, model, several)?;
+                (Some(chosen.best), chosen.scores)
+            }
+        };
+        let carried = finished.iter().enumerate().map(|(index, one)| CarriedOut {
+            seed: one.designer().seed(),
+            row: Row::new(&args, one),
+            held_out: scores.contenders[index].score,
+            is_best: best == Some(index),
+        });
+        Ok(carried.collect())
     }
-    let mut finished = args.search(designer)?;
-    let scores = held_out(model, seed, finished.specimens, vec![finished.tables()])?;
-    finished.keep_score(&scores, 0)?;
-    let held_out = scores.contenders[0].score;
-    Ok(CarriedOut { seed, row: batch::Row::new(args, &finished), held_out })
 }
 
 /// The options of `exm design`, without its program.
@@ -86,9 +116,8 @@ impl Order {
         let words =
             ["exm".as_ref(), self.model_path.as_os_str(), "-o".as_ref(), self.output.as_os_str()];
         let options = <Options as clap::Parser>::parse_from(words);
-        let DesignArgs { budget, .. } = options.design.clone();
         DesignArgs {
-            budget: super::Budget { cpu: Some(self.cpu), ..budget },
+            budget: self.budget.clone(),
             seed: Some(self.seed),
             search: Some(self.search),
             quiet,

@@ -199,7 +199,7 @@ fn summary(designs: &[Design], scores: Scores) -> (Vec<Band>, String) {
     let best: Vec<Vec<(f64, f64)>> = designs.iter().map(|design| design.best(scores)).collect();
     let points = spread_over_time(&best);
     let name = format!("{}, median", scores.name());
-    let mut lines = vec![Band { name, style: Style::nth(0), points }];
+    let mut lines = vec![Band { name, style: Style::nth(0), points, dots: Vec::new() }];
     let held_out: Option<Vec<f64>> =
         designs.iter().map(|design| Some(design.record.held_out?.held_out)).collect();
     if let Some((middle, low, high)) = held_out.and_then(|scores| spread(&scores)) {
@@ -241,13 +241,13 @@ fn spoken(held_out: &HeldOutLine) -> String {
 
 fn line(name: &str, style: Style, points: impl IntoIterator<Item = (f64, f64)>) -> Band {
     let points = points.into_iter().map(|(x, y)| BandPoint { x, y, low: y, high: y });
-    Band { name: name.to_owned(), style, points: points.collect() }
+    Band { name: name.to_owned(), style, points: points.collect(), dots: Vec::new() }
 }
 
 /// A value with its interval, at all times.
 fn level(name: &str, style: Style, ends: [f64; 2], (y, low, high): (f64, f64, f64)) -> Band {
     let points = ends.map(|x| BandPoint { x, y, low, high });
-    Band { name: name.to_owned(), style, points: points.to_vec() }
+    Band { name: name.to_owned(), style, points: points.to_vec(), dots: Vec::new() }
 }
 
 /// The median, the minimum and the maximum; `None` if there are no values.

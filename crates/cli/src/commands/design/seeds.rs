@@ -19,8 +19,30 @@ use std::process::ExitCode;
 
 /// Designs with `count` seeds, and keeps the best.
 pub(super) fn run(args: &DesignArgs, model: &Model, count: u64) -> Result<ExitCode, Failure> {
-    let first = args.seed.unwrap_or(DEFAULT_SEED);
-    let Some(choice_seed) = first.checked_add(count) else {
+    let members = members(args, model, count)?;
+    let check = |resumed: Option<&_>| args.check_common(Some(model), resumed);
+    let mut finished = batch::run(args, members, check)?;
+    let chosen = choose(args, model, &mut finished)?;
+    if args.clean {
+        batch::clean(&finished)?;
+    }
+    if let Some(plot) = &args.plot {
+        let logs: Vec<&Path> = finished.iter().map(|one| one.files.log.as_path()).collect();
+        draw(plot, picture::svg(&Design::load(&logs)?, Several::Median))?;
+    }
+    args.printing.print(&Summary::new(args, &finished, &chosen))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The designs of `count` seeds from that of `args` on.
+pub(super) fn members(
+    args: &DesignArgs,
+    model: &Model,
+    count: u64,
+) -> Result<Vec<Member>, Failure> {
+    let first = args.first_seed();
+    // The one after the last draws the networks that the best is chosen by.
+    let Some(end) = first.checked_add(count) else {
         let problem = format!("there are no {count} seeds from {first} on");
         return Err(Failure::usage(problem).with_tip("begin at a smaller one: --seed 1"));
     };
@@ -29,29 +51,44 @@ pub(super) fn run(args: &DesignArgs, model: &Model, count: u64) -> Result<ExitCo
         let args = DesignArgs { seed: Some(seed), ..own };
         Member { name: format!("seed {seed}"), args, model: model.clone() }
     };
-    let members = (first..choice_seed).map(member).collect();
-    let check = |resumed: Option<&_>| args.check_common(Some(model), resumed);
-    let mut finished = batch::run(args, members, check)?;
+    Ok((first..end).map(member).collect())
+}
+
+/// The best of several designs.
+pub(super) struct Chosen {
+    /// Its index.
+    pub(super) best: usize,
+    /// The scores that it was chosen by.
+    choice: Scores,
+    /// On networks that chose nothing.
+    pub(super) scores: Scores,
+}
+
+/// Scores the designs of consecutive seeds, and writes the best to the output of `args`.
+pub(super) fn choose(
+    args: &DesignArgs,
+    model: &Model,
+    finished: &mut [Finished],
+) -> Result<Chosen, Failure> {
+    let (first, last) = (args.first_seed(), args.first_seed() + finished.len() as u64 - 1);
     let tables: Vec<_> = finished.iter().map(Finished::tables).collect();
-    let specimens = batch::specimens(&finished);
-    let choice = held_out(model, choice_seed, specimens, tables.clone())?;
+    let specimens = batch::specimens(finished);
+    let choice = held_out(model, last + 1, specimens, tables.clone())?;
     let scores = held_out(model, first, specimens, tables)?;
     for (index, one) in finished.iter_mut().enumerate() {
         one.keep_score(&scores, index)?;
     }
     let best = choice.best();
-    let seeds = format!("seeds {first} to {}", choice_seed - 1);
+    let seeds = format!("seeds {first} to {last}");
     let made = finished[best].made.iter().map(|file| noted(file, &seeds)).collect::<Vec<_>>();
     save_all(&made, &args.outputs(model))?;
-    if args.clean {
-        batch::clean(&finished)?;
+    Ok(Chosen { best, choice, scores })
+}
+
+impl DesignArgs {
+    fn first_seed(&self) -> u64 {
+        self.seed.unwrap_or(DEFAULT_SEED)
     }
-    if let Some(plot) = &args.plot {
-        let logs: Vec<&Path> = finished.iter().map(|one| one.files.log.as_path()).collect();
-        draw(plot, picture::svg(&Design::load(&logs)?, Several::Median))?;
-    }
-    args.printing.print(&Summary::new(args, &finished, (&choice, &scores), best))?;
-    Ok(ExitCode::SUCCESS)
 }
 
 /// A table with a note that it is the best of `seeds`.
@@ -139,8 +176,7 @@ impl Summary {
     fn new(
         args: &DesignArgs,
         finished: &[Finished],
-        (choice, scores): (&Scores, &Scores),
-        best: usize,
+        Chosen { best, choice, scores }: &Chosen,
     ) -> Summary {
         let row = |(index, one): (usize, &Finished)| SeedRow {
             seed: one.designer().seed(),
@@ -148,7 +184,7 @@ impl Summary {
             choice: choice.contenders[index].score,
             held_out: scores.contenders[index].score,
         };
-        let designer = finished[best].designer();
+        let designer = finished[*best].designer();
         let tables = args.outputs(designer.model());
         Summary {
             model: args.model.clone(),

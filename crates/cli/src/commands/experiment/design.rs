@@ -1,16 +1,17 @@
 //! `exm experiment design`: the tables that an experiment runs, designed again.
 
-use crate::commands::design::{CarriedOut, Order, carry_out, cpu_time};
+use super::rewrite::{self, Designs};
+use crate::commands::design::{Budget, CarriedOut, Order, carry_out, cpu_time, spoken};
 use crate::layout;
 use crate::outputs::write_file;
 use crate::shell::{Failure, Printing, note};
 use crate::threads::Threads;
 use crate::{complete, experiments, tables};
-use exm_design::SearchKind;
-use exm_experiment::{Experiment, SHIPPED, Scheme};
+use exm_design::{Model, SearchKind};
+use exm_experiment::{Experiment, SHIPPED};
 use exm_plugin::outside;
 use exm_sim::builtin::Builtin;
-use exm_store::Columns;
+use exm_store::{Columns, counted};
 use exm_table::TableFile;
 use exm_units::Span;
 use serde::Serialize;
@@ -18,23 +19,22 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The key of files that names tables.
-const KEY: &str = "controller";
-/// What stands there for the scheme's.
-const SCHEME: &str = "scheme";
-
 const EXAMPLES: &str = "\
-A table file records the model, the search, its seed and the CPU time. The command designs each table
+A table file records the model, the search, its seed, and the number of steps. The command designs each table
 again from these, and writes it and its model into the folder, together with a copy of the experiment
-that uses the new tables. Repeat the command to resume interrupted designs, or to extend them with a
-larger --cpu.
+that uses the new tables. Without --cpu the rules are the same again, whatever the machine. Repeat the command to
+resume interrupted designs, or to extend them with a larger --cpu or --steps.
+
+One design proves little: its luck may outweigh what is to be shown. With --seeds, each table is
+designed with several seeds, and the copy of the experiment measures each scheme by all of its designs,
+with intervals that include their luck.
 
 Tables without a recorded model are left unchanged.
 
 Examples:
   exm experiment design thesis-4-1 --out again
-  exm experiment design thesis-4-1 --out longer --cpu 16min
-  exm experiment run again/thesis-4-1.toml";
+  exm experiment design thesis-4-1 --out several --seeds 5 --cpu 3min
+  exm experiment run several/thesis-4-1.toml";
 
 /// Design the tables that an experiment runs
 #[derive(Debug, clap::Args)]
@@ -46,9 +46,16 @@ pub(crate) struct Args {
     /// The folder of the tables
     #[arg(short, long, value_name = "FOLDER")]
     out: PathBuf,
-    /// Spend this much CPU time on each design [default: the time recorded in its table]
+    /// Spend this much CPU time on each design [default: as many steps as recorded in its table, or the recorded CPU
+    /// time]
     #[arg(long, value_name = "DURATION", value_parser = cpu_time)]
     cpu: Option<Span>,
+    /// Take this many steps in each design
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    steps: Option<u64>,
+    /// Design each table with this many seeds, from its own on [default: as many as the experiment has designs of it]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    seeds: Option<u64>,
     /// Show no progress
     #[arg(short, long, help_heading = "Output")]
     quiet: bool,
@@ -58,12 +65,32 @@ pub(crate) struct Args {
     printing: Printing,
 }
 
-/// A table that is designed again.
-struct Wanted {
-    /// Its name in schemes.
+/// A table that the experiment names, and that records its design.
+struct Recorded {
     controller: String,
-    /// The name of its file in the folder, without its ending.
-    table: String,
+    file: TableFile,
+    model: Model,
+}
+
+impl Recorded {
+    /// The name of its design without the seed, and the name of the table if the model designs several: "learn-2x" and
+    /// none of "tables/learn-2x.seed3.json", "diversity" and "delay" of "diversity.seed2.delay".
+    fn names(&self) -> (String, Option<String>) {
+        let stem = stem(&self.controller);
+        let is_seed =
+            |part: &&str| part.strip_prefix("seed").is_some_and(|n| n.parse::<u64>().is_ok());
+        let parts: Vec<&str> = stem.split('.').collect();
+        let (last, rest) = parts.split_last().expect("a split has a part");
+        let own = self.model.tables().iter().find(|table| table.as_str() == *last);
+        let own = own.filter(|_| self.model.tables().len() > 1 && !rest.is_empty());
+        let base = if own.is_some() { rest } else { &parts[..] };
+        let base: Vec<&str> = base.iter().copied().filter(|part| !is_seed(part)).collect();
+        (base.join("."), own.cloned())
+    }
+
+    fn seed(&self) -> u64 {
+        self.file.provenance.seed.unwrap_or(1)
+    }
 }
 
 #[derive(Serialize)]
@@ -77,17 +104,23 @@ struct Designed {
 impl fmt::Display for Designed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut columns = Columns::new(1);
-        columns.line(["table", "seed", "rules", "CPU time", "held-out score"].map(str::to_owned));
+        let heading = ["table", "seed", "rules", "steps", "CPU time", "held-out score"];
+        columns.line(heading.map(str::to_owned));
         for one in &self.designs {
+            let mark = if one.is_best { ", the best" } else { "" };
             columns.line([
                 one.table().display().to_string(),
                 one.seed.to_string(),
                 one.rules().to_string(),
-                format!("{:.0} s", one.cpu_seconds()),
-                one.held_out.text(3),
+                one.steps().to_string(),
+                spoken(one.cpu_seconds()),
+                format!("{}{mark}", one.held_out.text(3)),
             ]);
         }
         writeln!(f, "{}", layout::table(&columns))?;
+        let all: f64 = self.designs.iter().map(CarriedOut::cpu_seconds).sum();
+        let designs = counted(self.designs.len(), "design", "designs");
+        writeln!(f, "{designs}, {} of CPU time in all\n", spoken(all))?;
         writeln!(
             f,
             "Run the experiment with them:\n  exm experiment run {}",
@@ -100,26 +133,19 @@ impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         self.threads.start()?;
         let experiment = experiments::load(&self.name)?;
-        std::fs::create_dir_all(&self.out).map_err(|error| {
-            Failure::new(format!("cannot make the folder {}: {error}", self.out.display()))
-        })?;
-        let mut orders: Vec<Order> = Vec::new();
-        let (mut wanted, mut kept) = (Vec::new(), Vec::new());
         let text = source(&self.name)?;
-        for (controller, file) in tables_of(&experiment, &text)? {
-            match self.order(&controller, &file)? {
-                None => {
-                    note(&format!("{controller} records no model, and stays as it is"));
-                    kept.push(controller);
-                }
-                Some((order, table)) => {
-                    // One design may make several of the tables.
-                    if orders.iter().all(|other| other.output != order.output) {
-                        orders.push(order);
-                    }
-                    wanted.push(Wanted { controller, table });
-                }
+        let mut document = rewrite::parse(&text, &self.name)?;
+        let (recorded, kept) = self.recorded(&experiment, &rewrite::controllers(&document))?;
+        let mut orders: Vec<Order> = Vec::new();
+        let mut designs: Vec<Designs> = Vec::new();
+        for one in &recorded {
+            let (name, table) = one.names();
+            // One design may make several of the tables, and a table may have several designs.
+            if orders.iter().all(|other| other.name != name) {
+                orders.push(self.order(&name, &recorded)?);
             }
+            let order = orders.iter().find(|other| other.name == name).expect("it is there");
+            designs.push(Designs { controller: one.controller.clone(), of: order.tables(table) });
         }
         if orders.is_empty() {
             let problem = format!("{} runs no table that records its model", self.name);
@@ -127,100 +153,130 @@ impl Args {
                 Failure::usage(problem).with_tip("exm experiment list prints those that do")
             );
         }
+        std::fs::create_dir_all(&self.out).map_err(|error| {
+            Failure::new(format!("cannot make the folder {}: {error}", self.out.display()))
+        })?;
         for order in &orders {
             write_file(&order.model_path, order.model.text().as_bytes())?;
         }
-        let path = self.rewritten(&experiment, text, &wanted)?;
-        let designs = carry_out(orders, self.quiet)?;
+        rewrite::replace(&mut document, &designs);
+        let path = self.out.join(format!("{}.toml", experiment.name));
+        write_file(&path, document.to_string().as_bytes())?;
+        if let (Some(expected), false) = (self.expected(&orders, &recorded), self.quiet) {
+            note(&format!("{expected} are about to be spent on {}", self.out.display()));
+        }
+        let designs = carry_out(&orders, self.quiet)?;
         self.printing.print(&Designed { experiment: path, designs, kept })?;
         Ok(ExitCode::SUCCESS)
     }
 
-    /// The design that made `file`, called `controller`, and its name for the table; `None` if the file does not
-    /// record them.
-    fn order(
-        &self,
-        controller: &str,
-        file: &TableFile,
-    ) -> Result<Option<(Order, String)>, Failure> {
-        let Some(model) = exm_design::model_of(file) else { return Ok(None) };
-        let stem = stem(controller);
-        // One of several tables is called MODEL.TABLE.
-        let (base, table) = match model.tables() {
-            [_] => (stem.clone(), stem),
-            _ => (stem.split('.').next().unwrap_or(&stem).to_owned(), stem.clone()),
-        };
-        let of_table =
-            file.provenance.cpu_seconds.map(|seconds| Span::from_millis_f64(seconds * 1e3));
-        let Some(cpu) = self.cpu.or(of_table) else {
-            let problem = format!("{controller} does not record how long its design took");
-            return Err(Failure::usage(problem).with_tip("say how long to take: --cpu 3min"));
-        };
-        let search = file.provenance.search.as_deref().and_then(|search| search.parse().ok());
-        let order = Order {
-            name: base.clone(),
-            model_path: self.out.join(format!("{base}.model.toml")),
-            model,
-            output: self.out.join(format!("{base}.json")),
-            cpu,
-            seed: file.provenance.seed.unwrap_or(1),
-            search: search.unwrap_or(SearchKind::Evolve),
-        };
-        Ok(Some((order, table)))
-    }
-
-    /// Writes the experiment with the tables of the folder in place of its own, and returns its path.
-    fn rewritten(
+    /// The tables among `controllers` that record their design, and those that do not.
+    fn recorded(
         &self,
         experiment: &Experiment,
-        mut text: String,
-        wanted: &[Wanted],
-    ) -> Result<PathBuf, Failure> {
-        for Wanted { controller, table } in wanted {
-            for key in [KEY.to_owned(), format!("{KEY}\"")] {
-                let named = |table: &str| format!("{key} = \"{table}\"");
-                text = text.replace(&named(controller), &named(&format!("{table}.json")));
+        controllers: &[String],
+    ) -> Result<(Vec<Recorded>, Vec<String>), Failure> {
+        let (mut recorded, mut kept) = (Vec::new(), Vec::new());
+        for (controller, file) in tables_of(experiment, controllers)? {
+            match exm_design::model_of(&file) {
+                Some(model) => recorded.push(Recorded { controller, file, model }),
+                None => {
+                    note(&format!("{controller} records no model, and stays as it is"));
+                    kept.push(controller);
+                }
             }
         }
-        let path = self.out.join(format!("{}.toml", experiment.name));
-        write_file(&path, text.as_bytes())?;
-        Ok(path)
+        Ok((recorded, kept))
+    }
+
+    /// The design called `name` that some of the `recorded` tables are of.
+    fn order(&self, name: &str, recorded: &[Recorded]) -> Result<Order, Failure> {
+        let own: Vec<&Recorded> = recorded.iter().filter(|one| one.names().0 == name).collect();
+        let mut seeds: Vec<u64> = own.iter().map(|one| one.seed()).collect();
+        seeds.sort_unstable();
+        seeds.dedup();
+        let Recorded { controller, file, model } = own[0];
+        let search = file.provenance.search.as_deref().and_then(|search| search.parse().ok());
+        Ok(Order {
+            name: name.to_owned(),
+            model_path: self.out.join(format!("{name}.model.toml")),
+            model: model.clone(),
+            output: self.out.join(format!("{name}.json")),
+            budget: self.budget(controller, file)?,
+            seed: seeds[0],
+            seeds: self.seeds.unwrap_or(seeds.len() as u64),
+            search: search.unwrap_or(SearchKind::Evolve),
+        })
+    }
+
+    /// What is spent on the design of `file`.
+    fn budget(&self, controller: &str, file: &TableFile) -> Result<Budget, Failure> {
+        if self.cpu.is_some() || self.steps.is_some() {
+            return Ok(Budget { cpu: self.cpu, steps: self.steps, rules: None, score: None });
+        }
+        let known = &file.provenance;
+        if known.steps.is_some() {
+            return Ok(Budget { cpu: None, steps: known.steps, rules: None, score: None });
+        }
+        let cpu = known.cpu_seconds.map(|seconds| Span::from_millis_f64(seconds * 1e3));
+        cpu.map(Budget::of_cpu).ok_or_else(|| {
+            let problem = format!("{controller} does not record how long its design took");
+            Failure::usage(problem).with_tip("say how long to take: --cpu 3min")
+        })
+    }
+
+    /// What all designs are expected to take, in words, if that is known.
+    fn expected(&self, orders: &[Order], recorded: &[Recorded]) -> Option<String> {
+        let each = |order: &Order| {
+            let of_table = || {
+                let own = recorded.iter().find(|one| one.names().0 == order.name)?;
+                let Recorded { file, .. } = own;
+                let (seconds, steps) = (file.provenance.cpu_seconds?, file.provenance.steps?);
+                Some(seconds * order.budget.steps? as f64 / steps as f64)
+            };
+            let seconds = order.budget.cpu.map(Span::as_secs_f64).or_else(of_table)?;
+            Some(seconds * order.seeds as f64)
+        };
+        let seconds: Option<f64> = orders.iter().map(each).sum();
+        let designs: u64 = orders.iter().map(|order| order.seeds).sum();
+        let designs = counted(designs as usize, "design", "designs");
+        seconds.map(|seconds| format!("{} of CPU time, for {designs},", spoken(seconds)))
     }
 }
 
-/// The tables that `experiment`, whose file has this `text`, names and that are at hand, each once.
-fn tables_of(experiment: &Experiment, text: &str) -> Result<Vec<(String, TableFile)>, Failure> {
-    let mut found: Vec<(String, TableFile)> = Vec::new();
-    for name in controllers(text) {
-        let is_known = found.iter().any(|(known, _)| known == name);
-        if is_known
-            || name == SCHEME
-            || Builtin::name_in(name).is_some()
-            || outside::is_outside(name)
-        {
+impl Order {
+    /// The names of its files of the table called `table`, relative to the folder: first the best, then, of several seeds, that of each.
+    fn tables(&self, table: Option<String>) -> Vec<String> {
+        let ending = table.map_or_else(|| ".json".to_owned(), |table| format!(".{table}.json"));
+        let best = format!("{}{ending}", self.name);
+        let seeds = (self.seed..self.seed + self.seeds).filter(|_| self.seeds > 1);
+        let of_seeds = seeds.map(|seed| format!("{}.seed{seed}{ending}", self.name));
+        std::iter::once(best).chain(of_seeds).collect()
+    }
+}
+
+/// The tables among `controllers` that are at hand.
+fn tables_of(
+    experiment: &Experiment,
+    controllers: &[String],
+) -> Result<Vec<(String, TableFile)>, Failure> {
+    let mut found = Vec::new();
+    for name in controllers {
+        if Builtin::name_in(name).is_some() || outside::is_outside(name) {
             continue;
         }
         let is_file = [".json", ".dna"].iter().any(|ending| name.ends_with(ending));
+        let mut schemes = experiment.schemes.iter();
         let is_optional =
-            |scheme: &Scheme| scheme.is_optional && scheme.controller.as_deref() == Some(name);
+            schemes.any(|scheme| scheme.is_optional && scheme.controllers.contains(name));
         match tables::for_controller(name, &experiment.folder().join(name)) {
-            Ok(file) => found.push((name.to_owned(), file)),
+            Ok(file) => found.push((name.clone(), file)),
             // It is another kind of transport, or may be missing.
-            Err(_) if !is_file || experiment.schemes.iter().any(is_optional) => {}
+            Err(_) if !is_file || is_optional => {}
             Err(problem) => return Err(Failure::new(problem)),
         }
     }
     Ok(found)
-}
-
-/// The values of all keys called `controller`, and of paths that end in it, in the text of a file.
-fn controllers(text: &str) -> impl Iterator<Item = &str> {
-    text.match_indices(KEY).filter_map(|(at, key)| {
-        let rest = &text[at + key.len()..];
-        let rest = rest.strip_prefix('"').unwrap_or(rest).trim_start().strip_prefix('=')?;
-        let value = rest.trim_start().strip_prefix('"')?;
-        Some(value.split_once('"')?.0)
-    })
 }
 
 /// "learn-2x" of "tables/learn-2x.json".
@@ -246,15 +302,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn controllers_are_found_however_their_key_is_written() {
-        let text = "controller = \"scheme\"\nset = { \"flow.a.controller\" = \"b\", controller=\"c\" }\n\
-                    # a controller of people\ncontroller = 1";
-        assert_eq!(controllers(text).collect::<Vec<_>>(), ["scheme", "b", "c"]);
-    }
-
-    #[test]
     fn a_table_is_called_by_the_name_of_its_file() {
         assert_eq!(stem("tables/learn-2x.json"), "learn-2x");
         assert_eq!(stem("diversity.delay"), "diversity.delay");
+    }
+
+    #[test]
+    fn designs_are_called_without_their_seeds() {
+        let names = |controller: &str, model: &str| {
+            let file = exm_design::shipped::table("1x").unwrap();
+            let (controller, model) = (controller.to_owned(), Model::shipped(model).unwrap());
+            Recorded { controller, file, model }.names()
+        };
+        assert_eq!(
+            names("a/learn-1000x.16min.json", "learn-1000x"),
+            ("learn-1000x.16min".into(), None)
+        );
+        assert_eq!(names("learn-2x.seed12", "learn-2x"), ("learn-2x".into(), None));
+        let delay = Some("delay".to_owned());
+        assert_eq!(names("diversity.delay", "diversity"), ("diversity".into(), delay.clone()));
+        assert_eq!(names("diversity.seed2.delay.json", "diversity"), ("diversity".into(), delay));
     }
 }

@@ -2,6 +2,7 @@
 
 mod design;
 pub(crate) mod list;
+mod rewrite;
 mod run;
 mod show;
 mod work;

@@ -129,6 +129,7 @@ impl Tried {
             frontiers: Vec::new(),
             curve: None,
             runs: control.turns.iter().map(run).collect(),
+            dots: Vec::new(),
         });
         let figure = ThroughputDelay {
             title: format!("Congestion controls on the path to {}", self.host),
