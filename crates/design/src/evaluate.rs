@@ -141,7 +141,8 @@ pub(crate) fn simulate_events(
         return Ok(Vec::new());
     }
     let transport = |class: usize| Model::transport(&model.classes()[class], &designed);
-    Ok(events(&specimen.network.network(transport)?, specimen.seed, observer))
+    let network = specimen.network.network(transport)?.without_distributions();
+    Ok(events(&network, specimen.seed, observer))
 }
 
 /// The results of the senders of `network` in the event engine.

@@ -52,7 +52,8 @@ impl Senders {
         let flow = FlowSpec::new(Host::Bare.transport(RemyCc::new(table).into()))
             .extra_delay(RTT)
             .traffic(self.traffic());
-        Network::new(vec![link], vec![flow; self.count], duration).expect("the network is sound")
+        let network = Network::new(vec![link], vec![flow; self.count], duration);
+        network.expect("the network is sound").without_distributions()
     }
 }
 
@@ -105,7 +106,8 @@ pub(crate) fn two_bottlenecks(duration: Span) -> Network {
             .traffic(on_and_off(1.0))
     };
     let (links, flows) = ([link(30.0, 0), link(40.0, 1)], [flow(&[0, 1]), flow(&[0]), flow(&[1])]);
-    Network::new(links.into(), flows.into(), duration).expect("the network is sound")
+    let network = Network::new(links.into(), flows.into(), duration);
+    network.expect("the network is sound").without_distributions()
 }
 
 /// A sender of the table `tcp-aware` beside one of NewReno, both over TCP.
@@ -118,5 +120,6 @@ pub(crate) fn beside_reno(duration: Span) -> Network {
         FlowSpec::new(Host::Tcp.transport(controller)).extra_delay(RTT).traffic(on_and_off(5.0))
     };
     let flows = vec![flow(remy), flow(reno)];
-    Network::new(vec![link], flows, duration).expect("the network is sound")
+    let network = Network::new(vec![link], flows, duration);
+    network.expect("the network is sound").without_distributions()
 }

@@ -42,6 +42,13 @@ impl Histogram {
         }
     }
 
+    /// Counts `span` in the count and the sum only: fast, where nothing but the mean is asked for.
+    #[inline]
+    pub fn record_sum(&mut self, span: Span) {
+        self.count += 1;
+        self.sum += u128::from(span.as_nanos());
+    }
+
     #[cold]
     fn grow_and_count(&mut self, bucket: usize) {
         if self.counts.is_empty() {
@@ -75,18 +82,18 @@ impl Histogram {
         Some(Span::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
     }
 
-    /// The shortest, exact; none if it is empty.
+    /// The shortest, exact; none if it is empty or has only sums.
     pub fn min(&self) -> Option<Span> {
-        (self.count > 0).then_some(self.min)
+        (!self.counts.is_empty()).then_some(self.min)
     }
 
-    /// The longest, exact; none if it is empty.
+    /// The longest, exact; none if it is empty or has only sums.
     pub fn max(&self) -> Option<Span> {
-        (self.count > 0).then_some(self.max)
+        (!self.counts.is_empty()).then_some(self.max)
     }
 
     /// The duration that `percent` of them do not exceed, within 0.8 % or 128 ns, whichever is more;
-    /// none if it is empty.
+    /// none if it is empty or has only sums.
     pub fn percentile(&self, percent: f64) -> Option<Span> {
         let rank =
             ((percent / 100.0 * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
@@ -99,7 +106,7 @@ impl Histogram {
     }
 
     /// How many durations were at most `longest`, to the precision of the buckets: all in its own
-    /// bucket count.
+    /// bucket count. Zero if it has only sums.
     pub fn count_up_to(&self, longest: Span) -> u64 {
         let buckets = (bucket_of(longest) + 1).saturating_sub(self.first).min(self.counts.len());
         self.counts[..buckets].iter().sum()
@@ -149,6 +156,16 @@ mod tests {
         let none = Histogram::new();
         assert_eq!((none.min(), none.mean(), none.max()), (None, None, None));
         assert_eq!((none.percentile(50.0), none.count_up_to(Span::MAX)), (None, 0));
+    }
+
+    #[test]
+    fn a_histogram_of_sums_has_only_a_mean() {
+        let mut sums = Histogram::new();
+        sums.record_sum(Span::from_millis(1));
+        sums.record_sum(Span::from_millis(3));
+        assert_eq!((sums.count(), sums.mean()), (2, Some(Span::from_millis(2))));
+        assert_eq!((sums.min(), sums.max(), sums.percentile(50.0)), (None, None, None));
+        assert_eq!(sums.count_up_to(Span::MAX), 0);
     }
 
     #[test]
