@@ -64,7 +64,7 @@ impl Prepared {
         let transport = self.transport.clone().expect("what is not for the fast path has one");
         let layout = Layout::Dumbbell { class: 0, network: network.clone() };
         let network = layout.network(|_| transport.clone()).expect("the engine takes dumbbells");
-        events(&network, seed, &mut Fired(observer))
+        events(&network.without_distributions(), seed, &mut Fired(observer))
     }
 
     /// What the fast path wants.

@@ -128,7 +128,8 @@ impl Grid {
 }
 
 impl Lookup for Grid {
-    #[inline]
+    // In the simulator's hottest loop the memory then stays in registers.
+    #[inline(always)]
     fn find(&self, memory: &Point, guess: usize) -> usize {
         match &self.0 {
             Kind::Three(cells) => cells.find(memory, guess),

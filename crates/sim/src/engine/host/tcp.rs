@@ -111,7 +111,7 @@ impl Tcp {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn next_send(&self, now: Instant) -> Instant {
         self.sender.next_send(now)
     }
@@ -141,7 +141,7 @@ impl Tcp {
     }
 
     /// `packet` arrives at the receiver. Returns its ACK, if it sends one now.
-    #[inline]
+    #[inline(always)]
     pub(super) fn receive(&mut self, now: Instant, packet: &Packet) -> Option<Acknowledgement> {
         self.receiver.receive(now, &self.arrival(packet))
     }
