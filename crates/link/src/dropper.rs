@@ -92,7 +92,7 @@ impl Dropper {
 
     /// The next packet to leave a queue at `now`: `pop` removes one from its head and returns how
     /// many bytes are left behind it (RFC 8289, section 5.5, `dequeue`).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn dequeue(
         &mut self,
         law: &Law,
@@ -117,7 +117,7 @@ impl Dropper {
 
     /// Removes a packet, and returns whether sojourn times have exceeded the target for an
     /// interval.
-    #[inline]
+    #[inline(always)]
     fn take(
         &mut self,
         law: &Law,
@@ -141,6 +141,7 @@ impl Dropper {
 
     /// Enters the dropping state, with `head`.
     #[cold]
+    #[inline(never)]
     fn begin(
         &mut self,
         law: &Law,
@@ -184,6 +185,7 @@ impl Dropper {
 
     /// Drops further packets, starting with `head`, while they are due.
     #[cold]
+    #[inline(never)]
     fn go_on(
         &mut self,
         law: &Law,
