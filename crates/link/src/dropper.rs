@@ -100,12 +100,14 @@ impl Dropper {
         actions: &mut QueueActions,
         mut pop: impl FnMut() -> Option<(Packet, u64)>,
     ) -> Option<Packet> {
-        let (head, persists) = self.take(law, now, &mut pop);
-        if !persists {
+        let Some((head, left)) = pop() else {
+            (self.first_above, self.dropping) = (Instant::MAX, false);
+            return None;
+        };
+        if !self.persists(law, now, head.at, left) {
             self.dropping = false;
-            return head;
+            return Some(head);
         }
-        let head = head?;
         if !self.dropping {
             self.begin(law, now, actions, (head, pop))
         } else if now >= self.drop_next {
@@ -117,7 +119,6 @@ impl Dropper {
 
     /// Removes a packet, and returns whether sojourn times have exceeded the target for an
     /// interval.
-    #[inline(always)]
     fn take(
         &mut self,
         law: &Law,
@@ -128,15 +129,23 @@ impl Dropper {
             self.first_above = Instant::MAX;
             return (None, false);
         };
-        if now.saturating_since(packet.at) < law.target || left <= law.mtu.get() {
+        let persists = self.persists(law, now, packet.at, left);
+        (Some(packet), persists)
+    }
+
+    /// Whether sojourn times have exceeded the target for an interval, when a packet that arrived at `at` leaves, and
+    /// `left` bytes are behind it.
+    #[inline]
+    fn persists(&mut self, law: &Law, now: Instant, at: Instant, left: u64) -> bool {
+        if now.saturating_since(at) < law.target || left <= law.mtu.get() {
             self.first_above = Instant::MAX;
-            return (Some(packet), false);
+            return false;
         }
         if self.first_above == Instant::MAX {
             self.first_above = now.saturating_add(law.interval);
-            return (Some(packet), false);
+            return false;
         }
-        (Some(packet), now >= self.first_above)
+        now >= self.first_above
     }
 
     /// Enters the dropping state, with `head`.

@@ -147,11 +147,13 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     /// `link` takes the next packet, if any; the end of its transmission is known now.
     #[inline]
     fn serve(&mut self, link: usize) {
-        let served = self.links[link].serve(self.now, &mut self.actions);
-        self.plan_transmission(link, served.map(|(_, finish)| finish));
+        let transmitter = &mut self.links[link];
+        let mut served = transmitter.serve(self.now, &mut self.actions);
+        let finish = served.as_ref().map(|packet| packet.at);
+        self.agenda.set_link(link, transmitter.plan_transmission(finish));
         self.read_actions(link);
-        if let Some((mut packet, finish)) = served {
-            self.transmit(link, &mut packet, finish);
+        if let Some(packet) = &mut served {
+            self.transmit(link, packet, packet.at);
         }
     }
 
@@ -169,23 +171,15 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     /// A trace carries packets.
     fn use_opportunity(&mut self, link: usize) {
         let mut departed = std::mem::take(&mut self.departed);
-        let next = self.links[link].use_opportunity(self.now, &mut self.actions, &mut departed);
-        self.plan_transmission(link, next);
+        let transmitter = &mut self.links[link];
+        let next = transmitter.use_opportunity(self.now, &mut self.actions, &mut departed);
+        self.agenda.set_link(link, transmitter.plan_transmission(next));
         self.read_actions(link);
         for mut packet in departed.drain(..) {
             self.forward(link, &mut packet, self.now);
         }
         self.departed = departed;
         self.report_link(link);
-    }
-
-    /// The next transmission of `link` ends at `finish`, if there is one.
-    #[inline]
-    fn plan_transmission(&mut self, link: usize, finish: Option<Instant>) {
-        let transmitter = &mut self.links[link];
-        transmitter.transmission_at =
-            finish.map_or(Due::NEVER, |at| Due::new(at, Turn::Transmission));
-        self.agenda.set_link(link, transmitter.first());
     }
 
     /// `packet` leaves `link` at `at`, for the next link or its receiver.
@@ -278,8 +272,9 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         if free {
             self.serve(link);
         } else {
-            if let Some(at) = self.links[link].first_opportunity(self.now) {
-                self.plan_transmission(link, Some(at));
+            let transmitter = &mut self.links[link];
+            if let Some(at) = transmitter.first_opportunity(self.now) {
+                self.agenda.set_link(link, transmitter.plan_transmission(Some(at)));
             }
             self.read_actions(link);
         }
