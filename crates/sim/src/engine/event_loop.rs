@@ -250,7 +250,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     }
 
     /// `packet` arrives at the next link of its path.
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, packet: &mut Packet) {
         let link = self.hops[packet.tag as usize] as usize;
         let transmitter = &mut self.links[link];
@@ -261,6 +261,13 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
                 None => self.turn_away(link, packet),
             };
         }
+        self.enqueue(link, packet);
+    }
+
+    /// `packet` arrives at a link that does not look ahead.
+    #[inline(never)]
+    fn enqueue(&mut self, link: usize, packet: &Packet) {
+        let transmitter = &mut self.links[link];
         if transmitter.loses() {
             self.report_packet(self.now, packet, |packet| EventKind::Lost { packet, link });
             return self.hosts[packet.flow as usize].count_loss(packet);
@@ -407,6 +414,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     }
 
     /// Sends the ACKs of `flow`'s receiver.
+    #[inline(never)]
     fn send_acks(&mut self, flow: usize) {
         while let Some(mut packet) = self.hosts[flow].send_ack(self.now, flow) {
             let sent = |packet| EventKind::Sent { packet, retransmission: false };

@@ -29,12 +29,16 @@ impl Histogram {
     }
 
     /// Counts `span`.
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, span: Span) {
         self.count += 1;
         self.sum += u128::from(span.as_nanos());
-        self.min = self.min.min(span);
-        self.max = self.max.max(span);
+        if span < self.min {
+            self.min = span;
+        }
+        if span > self.max {
+            self.max = span;
+        }
         let bucket = bucket_of(span);
         match self.counts.get_mut(bucket.wrapping_sub(self.first)) {
             Some(count) => *count += 1,
@@ -134,7 +138,8 @@ impl Default for Histogram {
 #[inline]
 fn bucket_of(span: Span) -> usize {
     let units = span.as_nanos() >> UNIT_BITS;
-    let doublings = (u64::BITS - units.leading_zeros()).saturating_sub(SUB_BITS + 1);
+    // The first two times 64 buckets are a unit wide each.
+    let doublings = (units | (2 << SUB_BITS) - 1).ilog2() - SUB_BITS;
     (u64::from(doublings << SUB_BITS) + (units >> doublings)) as usize
 }
 

@@ -170,7 +170,7 @@ impl Tcp {
     }
 
     /// The sender receives `ack`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn receive_ack(&mut self, now: Instant, ack: &Acknowledgement) -> Arrived {
         if !self.ended.is_empty() {
             self.ended.clear();
