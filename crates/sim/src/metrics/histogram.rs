@@ -139,7 +139,7 @@ impl Default for Histogram {
 fn bucket_of(span: Span) -> usize {
     let units = span.as_nanos() >> UNIT_BITS;
     // The first two times 64 buckets are a unit wide each.
-    let doublings = (units | (2 << SUB_BITS) - 1).ilog2() - SUB_BITS;
+    let doublings = (units | ((2 << SUB_BITS) - 1)).ilog2() - SUB_BITS;
     (u64::from(doublings << SUB_BITS) + (units >> doublings)) as usize
 }
 
