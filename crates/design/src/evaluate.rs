@@ -64,7 +64,7 @@ impl Prepared {
         let transport = self.transport.clone().expect("what is not for the fast path has one");
         let layout = Layout::Dumbbell { class: 0, network: network.clone() };
         let network = layout.network(|_| transport.clone()).expect("the engine takes dumbbells");
-        events(&network, seed, &mut Fired(observer))
+        events(&network.without_distributions(), seed, &mut Fired(observer))
     }
 
     /// What the fast path wants.
@@ -141,7 +141,8 @@ pub(crate) fn simulate_events(
         return Ok(Vec::new());
     }
     let transport = |class: usize| Model::transport(&model.classes()[class], &designed);
-    Ok(events(&specimen.network.network(transport)?, specimen.seed, observer))
+    let network = specimen.network.network(transport)?.without_distributions();
+    Ok(events(&network, specimen.seed, observer))
 }
 
 /// The results of the senders of `network` in the event engine.

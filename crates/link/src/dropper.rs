@@ -92,7 +92,7 @@ impl Dropper {
 
     /// The next packet to leave a queue at `now`: `pop` removes one from its head and returns how
     /// many bytes are left behind it (RFC 8289, section 5.5, `dequeue`).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn dequeue(
         &mut self,
         law: &Law,
@@ -100,12 +100,14 @@ impl Dropper {
         actions: &mut QueueActions,
         mut pop: impl FnMut() -> Option<(Packet, u64)>,
     ) -> Option<Packet> {
-        let (head, persists) = self.take(law, now, &mut pop);
-        if !persists {
+        let Some((head, left)) = pop() else {
+            (self.first_above, self.dropping) = (Instant::MAX, false);
+            return None;
+        };
+        if !self.persists(law, now, head.at, left) {
             self.dropping = false;
-            return head;
+            return Some(head);
         }
-        let head = head?;
         if !self.dropping {
             self.begin(law, now, actions, (head, pop))
         } else if now >= self.drop_next {
@@ -117,7 +119,6 @@ impl Dropper {
 
     /// Removes a packet, and returns whether sojourn times have exceeded the target for an
     /// interval.
-    #[inline]
     fn take(
         &mut self,
         law: &Law,
@@ -128,19 +129,28 @@ impl Dropper {
             self.first_above = Instant::MAX;
             return (None, false);
         };
-        if now.saturating_since(packet.at) < law.target || left <= law.mtu.get() {
+        let persists = self.persists(law, now, packet.at, left);
+        (Some(packet), persists)
+    }
+
+    /// Whether sojourn times have exceeded the target for an interval, when a packet that arrived at `at` leaves, and
+    /// `left` bytes are behind it.
+    #[inline]
+    fn persists(&mut self, law: &Law, now: Instant, at: Instant, left: u64) -> bool {
+        if now.saturating_since(at) < law.target || left <= law.mtu.get() {
             self.first_above = Instant::MAX;
-            return (Some(packet), false);
+            return false;
         }
         if self.first_above == Instant::MAX {
             self.first_above = now.saturating_add(law.interval);
-            return (Some(packet), false);
+            return false;
         }
-        (Some(packet), now >= self.first_above)
+        now >= self.first_above
     }
 
     /// Enters the dropping state, with `head`.
     #[cold]
+    #[inline(never)]
     fn begin(
         &mut self,
         law: &Law,
@@ -184,6 +194,7 @@ impl Dropper {
 
     /// Drops further packets, starting with `head`, while they are due.
     #[cold]
+    #[inline(never)]
     fn go_on(
         &mut self,
         law: &Law,

@@ -128,14 +128,27 @@ impl Grid {
 }
 
 impl Lookup for Grid {
+    // In the simulator's hottest loop the memory then stays in registers.
+    #[inline(always)]
     fn find(&self, memory: &Point, guess: usize) -> usize {
         match &self.0 {
             Kind::Three(cells) => cells.find(memory, guess),
             Kind::Four(cells) => cells.find(memory, guess),
             Kind::Six(cells) => cells.find(memory, guess),
-            Kind::Cuts(cuts) => cuts.find(memory, guess),
-            Kind::Extended(cuts) => cuts.find(memory, guess),
-            Kind::Tree(table) => Lookup::find(&**table, memory, guess),
+            _ => self.find_without_cells(*memory, guess),
+        }
+    }
+}
+
+impl Grid {
+    /// As [`Lookup::find`], where there are no cells. By value: the caller's memory can stay in registers.
+    #[inline(never)]
+    fn find_without_cells(&self, memory: Point, guess: usize) -> usize {
+        match &self.0 {
+            Kind::Three(_) | Kind::Four(_) | Kind::Six(_) => guess,
+            Kind::Cuts(cuts) => cuts.find(&memory, guess),
+            Kind::Extended(cuts) => cuts.find(&memory, guess),
+            Kind::Tree(table) => Lookup::find(&**table, &memory, guess),
         }
     }
 }

@@ -84,6 +84,7 @@ impl RemyCc {
     }
 
     /// Applies the rule of the present memory to the window.
+    #[inline(always)]
     fn apply(&mut self) -> Decision {
         self.rule = self.rules.grid.find(&self.signals(), self.rule);
         let action = &self.rules.actions[self.rule];
@@ -91,12 +92,17 @@ impl RemyCc {
         self.decision()
     }
 
-    /// Follows the ACK of several packets, each after the one before.
+    /// As [`Controller::on_ack`], where that takes more: the table uses an extended signal, or the ACK is of several
+    /// packets, followed each after the one before. By value: the caller's ACK can stay in registers.
     #[cold]
     #[inline(never)]
-    fn on_packets(&mut self, ack: &Ack, received: Instant, gap: u64) -> Decision {
-        let packets = ack.acked.min(MAX_WINDOW).get();
-        let mut gap = gap.saturating_sub(packets - 1);
+    fn on_uncommon_ack(&mut self, ack: Ack) -> Decision {
+        if let Some(extended) = &mut self.extended {
+            extended.on_ack(&ack);
+        }
+        let (received, mut gap) = (received_at(&ack), gap(&ack));
+        let packets = ack.acked.min(MAX_WINDOW).get().max(1);
+        gap = gap.saturating_sub(packets - 1);
         for left in (1..=packets).rev() {
             let (sent, received) = self.memory.next_of(left, ack.sent_at, received);
             self.memory.on_ack(sent, received, ack.rtt(), gap);
@@ -106,6 +112,7 @@ impl RemyCc {
         self.decision()
     }
 
+    #[inline]
     fn decision(&self) -> Decision {
         Decision {
             cwnd: Packets::new(u64::from(self.window)),
@@ -113,6 +120,18 @@ impl RemyCc {
             wake_at: None,
         }
     }
+}
+
+/// When the acknowledged packet was received, as closely as is known.
+#[inline]
+fn received_at(ack: &Ack) -> Instant {
+    ack.received_at.unwrap_or(ack.now)
+}
+
+/// How far the acknowledged packet is above the largest acknowledged before.
+#[inline]
+fn gap(ack: &Ack) -> u64 {
+    ack.largest_acked.map_or(1, |largest| ack.sequence.saturating_sub(largest))
 }
 
 /// It has none: its actions are in its table.
@@ -128,17 +147,14 @@ impl Controller for RemyCc {
 
     /// The ACK of an earlier flow's packet does not change the memory but still applies a rule, as in
     /// the original program.
+    // In the simulator's hottest loop the ACK then stays in registers, and its other fields are not written.
+    #[inline(always)]
     fn on_ack(&mut self, ack: &Ack) -> Decision {
         if !ack.stale {
-            let gap = ack.largest_acked.map_or(1, |largest| ack.sequence.saturating_sub(largest));
-            let received = ack.received_at.unwrap_or(ack.now);
-            if let Some(extended) = &mut self.extended {
-                extended.on_ack(ack);
+            if self.extended.is_some() || ack.acked.get() > 1 {
+                return self.on_uncommon_ack(*ack);
             }
-            if ack.acked.get() > 1 {
-                return self.on_packets(ack, received, gap);
-            }
-            self.memory.on_ack(ack.sent_at, received, ack.rtt(), gap);
+            self.memory.on_ack(ack.sent_at, received_at(ack), ack.rtt(), gap(ack));
         }
         self.apply()
     }

@@ -12,7 +12,6 @@ use exm_remy::{CompiledAction, Grid, Lookup, RuleTable, Signal};
 use exm_sim::dumbbell::{self, Rules};
 use exm_sim::engine;
 use exm_sim::network::Network;
-use exm_table::TableFile;
 use exm_units::Span;
 use std::fmt::Write;
 use std::hint::black_box;
@@ -23,15 +22,19 @@ use workloads::Senders;
 /// The allowed difference of a count from the table's, as a fraction of the latter.
 const TOLERANCE: f64 = 0.03;
 
-/// A program whose instructions are counted. Returns how many packets (or lookups) it processed.
-type Workload = fn() -> u64;
+/// What a workload runs once it is prepared. Returns how many packets (or lookups) it processed.
+type Prepared = Box<dyn FnOnce() -> u64>;
 
-const WORKLOADS: [(&str, Workload); 9] = [
-    ("event engine, one rule, 8 senders", || {
-        simulate(&EIGHT.network(&workloads::one_rule(), secs(400)))
-    }),
-    ("fast path, general-delta1, 2 senders", || fast_path(&TWO)),
-    ("fast path, general-delta1, 8 senders", || fast_path(&EIGHT)),
+/// Prepares a program, such as by reading its tables. Only what it then runs is counted.
+type Workload = fn() -> Prepared;
+
+const WORKLOADS: [(&str, Workload); 12] = [
+    ("event engine, one rule, 8 senders", || one_rule(8, 400)),
+    ("event engine, one rule, 32 senders", || one_rule(32, 400)),
+    ("event engine, two bottlenecks", || simulate(workloads::two_bottlenecks(secs(100)))),
+    ("event engine, beside reno over TCP", || simulate(workloads::beside_reno(secs(400)))),
+    ("fast path, general-delta1, 2 senders", || fast_path(TWO)),
+    ("fast path, general-delta1, 8 senders", || fast_path(eight(8))),
     ("TCP, reno, drop-tail", || tcp("reno", "drop-tail")),
     ("TCP, cubic, drop-tail", || tcp("cubic", "drop-tail")),
     ("TCP, bbr, drop-tail", || tcp("bbr", "drop-tail")),
@@ -40,35 +43,53 @@ const WORKLOADS: [(&str, Workload); 9] = [
     ("lookup, 129 rules", look_up),
 ];
 
+/// The options that prepare a workload, and that prepare and run it, in the process that is counted.
+const PREPARE: &str = "--prepare";
+const RUN: &str = "--run";
+
 const TWO: Senders = Senders { count: 2, packets_per_ms: 10.0, on_off_ms: 1000.0 };
-const EIGHT: Senders = Senders { count: 8, packets_per_ms: 1.25, on_off_ms: 5000.0 };
+
+/// The network of eight senders, of `count`.
+const fn eight(count: usize) -> Senders {
+    Senders { count, packets_per_ms: 1.25, on_off_ms: 5000.0 }
+}
 
 const fn secs(secs: u64) -> Span {
     Span::from_secs(secs)
 }
 
-fn simulate(network: &Network) -> u64 {
-    engine::run(network, 1).flows.iter().map(|flow| flow.delivered).sum()
+fn simulate(network: Network) -> Prepared {
+    Box::new(move || engine::run(&network, 1).flows.iter().map(|flow| flow.delivered).sum())
 }
 
-fn tcp(controller: &str, queue: &str) -> u64 {
-    simulate(&workloads::tcp(controller, queue, secs(200)))
+fn one_rule(senders: usize, duration: u64) -> Prepared {
+    simulate(eight(senders).network(&workloads::one_rule(), secs(duration)))
 }
 
-fn fast_path(senders: &Senders) -> u64 {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../design/remyccs/general-delta1.json");
-    let table = TableFile::load(file).expect("the table is part of the repository").table;
+fn tcp(controller: &str, queue: &str) -> Prepared {
+    simulate(workloads::tcp(controller, queue, secs(200)))
+}
+
+fn fast_path(senders: Senders) -> Prepared {
+    let table = workloads::shipped("general-delta1");
     let actions: Vec<CompiledAction> =
         table.rules().iter().map(|rule| rule.action.compile()).collect();
-    let rules = Rules { grid: &Grid::new(&table), actions: &actions };
-    let duration = secs((1e6 / senders.packets_per_ms / 1e3) as u64);
-    dumbbell::run(&senders.dumbbell(duration), rules, 1).iter().map(|o| o.delivered).sum()
+    let grid = Grid::new(&table);
+    let network = senders.dumbbell(secs((1e6 / senders.packets_per_ms / 1e3) as u64));
+    Box::new(move || {
+        let rules = Rules { grid: &grid, actions: &actions };
+        dumbbell::run(&network, rules, 1).iter().map(|outcome| outcome.delivered).sum()
+    })
+}
+
+fn look_up() -> Prepared {
+    let grid = Grid::new(&many_rules());
+    Box::new(move || find_rules(&grid))
 }
 
 /// Lookups of memories as in a flow, each near the previous one.
-fn look_up() -> u64 {
+fn find_rules(grid: &Grid) -> u64 {
     const LOOKUPS: u64 = 1_000_000;
-    let grid = Grid::new(&many_rules());
     let mut memory = [1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0];
     let (mut state, mut rule) = (1_u64, 0);
     for i in 0..LOOKUPS {
@@ -99,7 +120,8 @@ fn many_rules() -> RuleTable {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["--run", name] => run(name),
+        [PREPARE, name] => prepare(name).map(|_| println!("0")),
+        [RUN, name] => prepare(name).map(|prepared| println!("{}", prepared())),
         ["--renew", ..] => renew(),
         _ => compare(),
     };
@@ -112,12 +134,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs one workload, for counting.
-fn run(name: &str) -> Result<(), String> {
+/// Prepares one workload.
+fn prepare(name: &str) -> Result<Prepared, String> {
     let workload = WORKLOADS.iter().find(|(known, _)| *known == name);
     let (_, workload) = workload.ok_or_else(|| format!("there is no workload \"{name}\""))?;
-    println!("{}", workload());
-    Ok(())
+    Ok(workload())
 }
 
 fn table_file() -> PathBuf {
@@ -133,27 +154,30 @@ fn compiler() -> Result<String, String> {
     Ok(format!("{}, {}", version.trim(), std::env::consts::ARCH))
 }
 
-/// The instructions of one workload, per packet.
+/// The instructions of one workload, per packet, without those that prepare it.
 fn count(name: &str) -> Result<f64, String> {
+    let (before, _) = count_run(PREPARE, name)?;
+    let (all, packets) = count_run(RUN, name)?;
+    Ok((all - before) / packets)
+}
+
+/// The instructions of this program with `option` and the workload `name`, and the packets that it processed.
+fn count_run(option: &str, name: &str) -> Result<(f64, f64), String> {
     let program = std::env::current_exe()
         .map_err(|error| format!("cannot find this program's path: {error}"))?;
     let output = Command::new("valgrind")
         .args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"])
         .arg(program)
-        .args(["--run", name])
+        .args([option, name])
         .output()
         .map_err(|error| format!("cannot run valgrind: {error}"))?;
     let output_text = String::from_utf8_lossy(&output.stderr);
     let refs = output_text.lines().find_map(|line| line.split_once("I   refs:"));
     let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
-    let instructions = refs.and_then(|(_, count)| digits(count).parse::<f64>().ok());
-    let packets = String::from_utf8_lossy(&output.stdout).trim().parse::<f64>().ok();
-    match (instructions, packets) {
-        (Some(instructions), Some(packets)) if output.status.success() => {
-            Ok(instructions / packets)
-        }
-        _ => Err(format!("valgrind reported no count for \"{name}\":\n{output_text}")),
-    }
+    let instructions = refs.and_then(|(_, count)| digits(count).parse().ok());
+    let packets = String::from_utf8_lossy(&output.stdout).trim().parse().ok();
+    let counts = instructions.zip(packets).filter(|_| output.status.success());
+    counts.ok_or_else(|| format!("valgrind reported no count for \"{name}\":\n{output_text}"))
 }
 
 fn renew() -> Result<(), String> {

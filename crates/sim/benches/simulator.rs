@@ -57,11 +57,18 @@ fn fast_path(criterion: &mut Criterion) {
 
 fn event_engine(criterion: &mut Criterion) {
     let (name, senders) = &ROWS[4];
-    let network = senders.network(&workloads::one_rule(), Span::from_secs(1000));
-    let delivered: u64 = engine::run(&network, 1).flows.iter().map(|flow| flow.delivered).sum();
+    let duration = Span::from_secs(1000);
+    let networks = [
+        (id(name, senders), senders.network(&workloads::one_rule(), duration)),
+        (BenchmarkId::from_parameter("two bottlenecks"), workloads::two_bottlenecks(duration)),
+        (BenchmarkId::from_parameter("beside reno over TCP"), workloads::beside_reno(duration)),
+    ];
     let mut group = criterion.benchmark_group("event engine");
-    group.throughput(Throughput::Elements(delivered));
-    group.bench_function(id(name, senders), |bencher| bencher.iter(|| engine::run(&network, 1)));
+    for (id, network) in networks {
+        let delivered: u64 = engine::run(&network, 1).flows.iter().map(|flow| flow.delivered).sum();
+        group.throughput(Throughput::Elements(delivered));
+        group.bench_function(id, |bencher| bencher.iter(|| engine::run(&network, 1)));
+    }
     group.finish();
 }
 

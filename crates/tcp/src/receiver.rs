@@ -5,6 +5,8 @@ use crate::segment::{Acknowledgement, MAX_BLOCKS, Segment};
 use crate::settings::DelayedAcks;
 use exm_units::Instant;
 
+const NO_BLOCKS: [(u64, u64); MAX_BLOCKS] = [(0, 0); MAX_BLOCKS];
+
 /// An arriving segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
@@ -69,12 +71,12 @@ impl Receiver {
     }
 
     /// A segment arrives at `now`. Returns the ACK, unless it is delayed.
-    #[inline]
+    // Where a simulator's receiver and sender are one function, the ACK is not copied.
+    #[inline(always)]
     pub fn receive(&mut self, now: Instant, arrival: &Arrival) -> Option<Acknowledgement> {
         let &Arrival { segment, sent_at, marked, feedback } = arrival;
         let Segment::Data(sequence) = segment else {
-            let segment = Acknowledged { sequence: 0, sent_at, received_at: now, feedback };
-            return Some(Acknowledgement { syn: true, ..self.acknowledge(segment) });
+            return Some(self.acknowledge_syn(now, sent_at, feedback));
         };
         let segment = Acknowledged { sequence, sent_at, received_at: now, feedback };
         self.marked += u64::from(marked);
@@ -89,16 +91,35 @@ impl Receiver {
         }
     }
 
+    #[cold]
+    fn acknowledge_syn(
+        &mut self,
+        now: Instant,
+        sent_at: Instant,
+        feedback: Option<f64>,
+    ) -> Acknowledgement {
+        let segment = Acknowledged { sequence: 0, sent_at, received_at: now, feedback };
+        Acknowledgement { syn: true, ..self.acknowledge(segment) }
+    }
+
     #[inline]
     fn store(&mut self, sequence: u64) {
+        if sequence == self.next && self.beyond.is_empty() {
+            self.next += 1;
+        } else {
+            self.store_beside_gap(sequence);
+        }
+    }
+
+    /// Stores a segment that is out of order, or comes before others that are.
+    #[cold]
+    fn store_beside_gap(&mut self, sequence: u64) {
         if sequence == self.next {
             self.next += 1;
             if let Some((_, end)) = self.beyond.first().filter(|&(start, _)| start == self.next) {
                 self.next = end;
             }
-            if !self.beyond.is_empty() {
-                self.beyond.remove_below(self.next);
-            }
+            self.beyond.remove_below(self.next);
         } else if sequence > self.next && sequence < u64::MAX {
             self.beyond.insert(sequence, sequence + 1);
             let range = self.beyond.around(sequence);
@@ -110,6 +131,7 @@ impl Receiver {
         }
     }
 
+    #[inline(never)]
     fn hold(&mut self, delayed: DelayedAcks, segment: Acknowledged) -> Option<Acknowledgement> {
         self.held += 1;
         let first = *self.held_since.get_or_insert(segment);
@@ -134,18 +156,12 @@ impl Receiver {
         Some(self.acknowledge(Acknowledged { sequence: last, ..first }))
     }
 
-    #[inline]
+    #[inline(always)]
     fn acknowledge(&mut self, segment: Acknowledged) -> Acknowledgement {
         (self.held, self.held_since) = (0, None);
-        let mut blocks = [(0, 0); MAX_BLOCKS];
-        if !self.beyond.is_empty() {
-            for (block, number) in blocks.iter_mut().zip(self.recent.iter().flatten()) {
-                *block = self.beyond.around(*number).unwrap_or_default();
-            }
-        }
         Acknowledgement {
             cumulative: self.next,
-            blocks,
+            blocks: if self.beyond.is_empty() { NO_BLOCKS } else { self.blocks() },
             sequence: segment.sequence,
             sent_at: segment.sent_at,
             received_at: segment.received_at,
@@ -154,6 +170,16 @@ impl Receiver {
             syn: false,
             duplicate: self.duplicate,
         }
+    }
+
+    /// The ranges beyond what is in order that changed last.
+    #[inline(never)]
+    fn blocks(&self) -> [(u64, u64); MAX_BLOCKS] {
+        let mut blocks = NO_BLOCKS;
+        for (block, number) in blocks.iter_mut().zip(self.recent.iter().flatten()) {
+            *block = self.beyond.around(*number).unwrap_or_default();
+        }
+        blocks
     }
 }
 

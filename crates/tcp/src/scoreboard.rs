@@ -93,7 +93,7 @@ impl Scoreboard {
     /// The highest segment that has arrived, if any has.
     #[inline]
     pub(crate) fn highest(&self) -> Option<u64> {
-        self.sacked.largest(1).or(self.una.checked_sub(1))
+        if self.sacked.is_empty() { self.una.checked_sub(1) } else { self.sacked.largest(1) }
     }
 
     /// Whether anything arrived out of order.
@@ -137,7 +137,9 @@ impl Scoreboard {
         while self.retries.front().is_some_and(|&(segment, _)| segment < cumulative) {
             self.retries.pop_front();
         }
-        self.forget_arrived();
+        if !self.lost_again.is_empty() {
+            self.forget_arrived();
+        }
         fresh
     }
 
@@ -148,16 +150,14 @@ impl Scoreboard {
     }
 
     /// Retransmissions that have arrived are no longer lost.
-    #[inline]
     fn forget_arrived(&mut self) {
-        if !self.lost_again.is_empty() {
-            let (una, sacked) = (self.una, &self.sacked);
-            self.lost_again.retain(|&segment| segment >= una && !sacked.contains(segment));
-        }
+        let (una, sacked) = (self.una, &self.sacked);
+        self.lost_again.retain(|&segment| segment >= una && !sacked.contains(segment));
     }
 
     /// The segments from `from` to before `to` have arrived, out of order. Calls `arrived` as
     /// [`Scoreboard::acknowledge`] does.
+    #[inline(never)]
     pub(crate) fn sack(
         &mut self,
         (from, to): (u64, u64),

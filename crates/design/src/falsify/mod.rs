@@ -211,7 +211,8 @@ impl Falsify {
     ) -> Result<Performance, NetworkError> {
         let layout = Layout::Mixed(network.clone());
         let of_class = |class| if class == TESTED { transport } else { &self.competitor }.clone();
-        let outcomes = events(&layout.network(of_class)?, seed, &mut ());
+        let built = layout.network(of_class)?.without_distributions();
+        let outcomes = events(&built, seed, &mut ());
         let senders = network.senders.iter().zip(&outcomes);
         let tested: Vec<(Path, &Outcome)> = senders
             .filter(|(sender, outcome)| sender.class == TESTED && !outcome.on_time.is_zero())

@@ -155,7 +155,8 @@ impl Around<'_> {
 
 impl ForeignNetwork {
     fn run(&self, objective: &Objective, controller: &AnyController) -> ForeignTrial {
-        let all = events(&self.network(controller), self.seed, &mut ());
+        let network = self.network(controller).without_distributions();
+        let all = events(&network, self.seed, &mut ());
         let path = Path::of(&self.dumbbell, &self.dumbbell.delays[0]);
         let objective = objective.relative();
         let outcomes = &all[..self.dumbbell.delays.len()];

@@ -7,7 +7,9 @@ use exm_sim::controllers::AnyController;
 use exm_sim::dumbbell::Dumbbell;
 use exm_sim::network::{FlowSpec, Host, LinkSpec, Network};
 use exm_sim::traffic::{OnFor, OnOff};
+use exm_table::TableFile;
 use exm_units::{Bytes, Packets, Probability, Rate, Span};
+use std::path::Path;
 
 const PACKET: Bytes = Bytes::new(1500);
 /// Every path's round-trip propagation delay.
@@ -24,8 +26,7 @@ pub(crate) struct Senders {
 
 impl Senders {
     fn traffic(&self) -> OnOff {
-        let span = Distribution::Exponential { mean: self.on_off_ms / 1000.0 };
-        OnOff { on: OnFor::Time(span.clone()), off: span }
+        on_and_off(self.on_off_ms / 1000.0)
     }
 
     fn rate(&self) -> Rate {
@@ -51,8 +52,15 @@ impl Senders {
         let flow = FlowSpec::new(Host::Bare.transport(RemyCc::new(table).into()))
             .extra_delay(RTT)
             .traffic(self.traffic());
-        Network::new(vec![link], vec![flow; self.count], duration).expect("the network is sound")
+        let network = Network::new(vec![link], vec![flow; self.count], duration);
+        network.expect("the network is sound").without_distributions()
     }
+}
+
+/// Traffic that is on and off for a mean of `secs` each.
+fn on_and_off(secs: f64) -> OnOff {
+    let span = Distribution::Exponential { mean: secs };
+    OnOff { on: OnFor::Time(span.clone()), off: span }
 }
 
 /// A table of one rule, which every memory hits.
@@ -72,4 +80,46 @@ pub(crate) fn tcp(controller: &str, queue: &str, duration: Span) -> Network {
         .extra_delay(RTT)
         .traffic(OnOff { on, off: Distribution::Exponential { mean: 0.5 } });
     Network::new(vec![link], vec![flow; 8], duration).expect("the network is sound")
+}
+
+/// A table of the repository.
+pub(crate) fn shipped(name: &str) -> RuleTable {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../design/remyccs");
+    let file = TableFile::load(folder.join(format!("{name}.json")));
+    file.expect("the table is part of the repository").table
+}
+
+/// Two bottlenecks in a row, as in the model `parking-two` of designs: a sender of its table over both, and one
+/// over each.
+pub(crate) fn two_bottlenecks(duration: Span) -> Network {
+    let (one_way, buffer) = (Span::from_micros(37_500), Limit::Packets(Packets::new(1000)));
+    let link = |mbps, from| {
+        LinkSpec::bottleneck(Service::Fixed(Rate::from_mbps(mbps)), buffer)
+            .ends(from, from + 1)
+            .delay(one_way)
+    };
+    let transport = Host::Bare.transport(RemyCc::new(&shipped("parking-two")).into());
+    let flow = |path: &[usize]| {
+        FlowSpec::new(transport.clone())
+            .path(path)
+            .extra_delay(one_way * path.len() as u64)
+            .traffic(on_and_off(1.0))
+    };
+    let (links, flows) = ([link(30.0, 0), link(40.0, 1)], [flow(&[0, 1]), flow(&[0]), flow(&[1])]);
+    let network = Network::new(links.into(), flows.into(), duration);
+    network.expect("the network is sound").without_distributions()
+}
+
+/// A sender of the table `tcp-aware` beside one of NewReno, both over TCP.
+pub(crate) fn beside_reno(duration: Span) -> Network {
+    let limit = Limit::Packets(Packets::new(250));
+    let link = LinkSpec::bottleneck(Service::Fixed(Rate::from_mbps(10.0)), limit);
+    let remy = RemyCc::new(&shipped("tcp-aware")).into();
+    let reno = AnyController::named("reno").expect("a known controller");
+    let flow = |controller| {
+        FlowSpec::new(Host::Tcp.transport(controller)).extra_delay(RTT).traffic(on_and_off(5.0))
+    };
+    let flows = vec![flow(remy), flow(reno)];
+    let network = Network::new(vec![link], flows, duration);
+    network.expect("the network is sound").without_distributions()
 }

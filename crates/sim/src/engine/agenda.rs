@@ -3,9 +3,6 @@
 use crate::network::EVENT_KINDS;
 use exm_units::Instant;
 
-/// How many children a node of the tree has.
-const FAN: usize = 4;
-
 /// The kinds of events, in the order in which they are processed at the same instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
@@ -83,66 +80,96 @@ impl Due {
 const _: () = assert!(Turn::ALL.len() == 1 << Due::TURN_BITS);
 const _: () = assert!(Turn::ALL.len() as u64 == EVENT_KINDS);
 
-/// The next event of each of a fixed set of sources, and the earliest of them all.
-///
-/// A tournament tree of keys: the time, the turn and the source in one number. Each node is the
-/// minimum of its children, so a change costs three comparisons per level and the earliest is known.
+/// The next event of each flow and of each link, and the earliest of them all. The observer counts as the last of the
+/// links.
 #[derive(Clone, Debug)]
 pub(super) struct Agenda {
-    /// The root's children come first; the children of the node at `n` start at `FAN * (n + 1)`; the
-    /// sources are last.
-    families: Vec<[u64; FAN]>,
-    /// The index of the first source.
-    leaves: usize,
-    /// How many bits of a key identify the source.
+    flows: Tournament<8>,
+    links: Tournament<4>,
+    /// How many bits of a key identify the source, and those bits.
     source_bits: u32,
+    source_mask: u64,
     /// Events due at this time or later are beyond the end and never happen.
     latest: Due,
-    root: u64,
 }
 
 impl Agenda {
-    /// An agenda of `sources` sources, none of which has an event.
-    pub(super) fn new(sources: usize) -> Agenda {
+    /// An agenda of `flows` flows and `links` links, none of which has an event.
+    pub(super) fn new(flows: usize, links: usize) -> Agenda {
+        let source_bits = source_bits(flows.max(links));
+        Agenda {
+            flows: Tournament::new(flows),
+            links: Tournament::new(links),
+            source_bits,
+            source_mask: (1 << source_bits) - 1,
+            latest: Due(u64::MAX >> source_bits),
+        }
+    }
+
+    /// The earliest event, and the number of its flow or link.
+    #[inline]
+    pub(super) fn first(&self) -> (Due, usize) {
+        // Flows and links have no kind of event in common.
+        let key = self.flows.least.min(self.links.least);
+        (Due(key >> self.source_bits), (key & self.source_mask) as usize)
+    }
+
+    /// Sets the next event of `flow` to `due`.
+    #[inline]
+    pub(super) fn set_flow(&mut self, flow: usize, due: Due) {
+        self.flows.set(flow, self.key(flow, due));
+    }
+
+    /// Sets the next event of `link` to `due`.
+    #[inline]
+    pub(super) fn set_link(&mut self, link: usize, due: Due) {
+        self.links.set(link, self.key(link, due));
+    }
+
+    /// The time, the turn and the source in one number.
+    #[inline]
+    fn key(&self, source: usize, due: Due) -> u64 {
+        due.min(self.latest).0 << self.source_bits | source as u64
+    }
+}
+
+/// The least of a fixed number of keys: a tree in which each node is the minimum of its `FAN` children.
+#[derive(Clone, Debug)]
+struct Tournament<const FAN: usize> {
+    /// The root's children come first; the children of the node at `n` start at `FAN * (n + 1)`; the
+    /// keys are last.
+    families: Vec<[u64; FAN]>,
+    /// The index of the first key.
+    leaves: usize,
+    least: u64,
+}
+
+impl<const FAN: usize> Tournament<FAN> {
+    /// Of `count` keys, all as large as can be.
+    fn new(count: usize) -> Tournament<FAN> {
         let (mut leaves, mut width) = (0, FAN);
-        while width < sources {
+        while width < count {
             leaves += width;
             width *= FAN;
         }
-        let filled = (leaves + sources).next_multiple_of(FAN);
-        let source_bits = source_bits(sources);
-        Agenda {
-            families: vec![[u64::MAX; FAN]; filled / FAN],
-            leaves,
-            source_bits,
-            latest: Due(u64::MAX >> source_bits),
-            root: u64::MAX,
-        }
+        let families = vec![[u64::MAX; FAN]; (leaves + count).div_ceil(FAN)];
+        Tournament { families, leaves, least: u64::MAX }
     }
 
-    /// The earliest event, and its source.
+    /// Changes one key.
     #[inline]
-    pub(super) fn first(&self) -> (Due, usize) {
-        let source = self.root & ((1 << self.source_bits) - 1);
-        (Due(self.root >> self.source_bits), source as usize)
-    }
-
-    /// Sets the next event of `source` to `due`.
-    #[inline]
-    pub(super) fn set(&mut self, source: usize, due: Due) {
-        let mut key = due.min(self.latest).0 << self.source_bits | source as u64;
-        let mut node = self.leaves + source;
+    fn set(&mut self, index: usize, mut key: u64) {
+        let mut node = self.leaves + index;
         loop {
             let family = &mut self.families[node / FAN];
             family[node % FAN] = key;
-            let [a, b, c, d] = *family;
-            key = a.min(b).min(c.min(d));
+            key = family.iter().fold(u64::MAX, |least, &child| least.min(child));
             if node < FAN {
                 break;
             }
             node = node / FAN - 1;
         }
-        self.root = key;
+        self.least = key;
     }
 }
 
@@ -165,25 +192,34 @@ mod tests {
     proptest! {
         #[test]
         fn the_first_is_the_earliest_then_the_first_in_turn_then_of_the_lowest_number(
-            sources in 1usize..70,
-            changes in prop::collection::vec((0usize..70, 0u64..50, 0usize..8), 1..300),
+            flows in 1usize..70,
+            links in 1usize..20,
+            changes in prop::collection::vec((0usize..90, 0u64..50, 0usize..8), 1..300),
         ) {
-            let mut agenda = Agenda::new(sources);
+            let mut agenda = Agenda::new(flows, links);
             let never = (Due::NEVER.time(), 7);
-            let mut plain: Vec<_> = (0..sources).map(|source| (never, source)).collect();
+            let mut plain = vec![(never, 0); flows + links];
             for (source, time, turn) in changes {
-                let source = source % sources;
+                let source = source % (flows + links);
+                let of_links = [Turn::Transmission, Turn::Wire, Turn::Observer];
+                let of_flows =
+                    [Turn::Arrival, Turn::AckArrival, Turn::Timer, Turn::Switch, Turn::Send];
+                let link = source.checked_sub(flows);
+                let turn = link.map_or(of_flows[turn % 5], |_| of_links[turn % 3]);
                 let due = match time {
                     49 => Due::NEVER,
-                    48 => Due::new(latest(sources), Turn::ALL[turn]),
-                    time => Due::new(Instant::from_nanos(time), Turn::ALL[turn]),
+                    48 => Due::new(latest(flows + links), turn),
+                    time => Due::new(Instant::from_nanos(time), turn),
                 };
-                agenda.set(source, due);
-                plain[source] = ((due.time(), due.turn() as usize), source);
+                match link {
+                    Some(link) => agenda.set_link(link, due),
+                    None => agenda.set_flow(source, due),
+                }
+                plain[source] = ((due.time(), due.turn() as usize), link.unwrap_or(source));
                 let least = plain.iter().min().copied();
                 let (first, source) = agenda.first();
                 if least.is_some_and(|(least, _)| least == never) {
-                    prop_assert!(first.time() > latest(sources));
+                    prop_assert!(first.time() > latest(flows + links));
                 } else {
                     prop_assert_eq!(Some(((first.time(), first.turn() as usize), source)), least);
                 }

@@ -35,7 +35,6 @@ struct Departure {
 pub(super) struct Engine<O, const LIVE: bool> {
     pub(super) now: Instant,
     pub(super) end: Instant,
-    /// Its sources are the links, then the flows, then the observer.
     agenda: Agenda,
     pub(super) links: Vec<Transmitter>,
     pub(super) hosts: Vec<Host>,
@@ -53,7 +52,6 @@ pub(super) struct Engine<O, const LIVE: bool> {
 impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     pub(super) fn new(network: &Network, seed: u64, observer: O) -> Engine<O, LIVE> {
         let (links, flows) = (network.links(), network.flows());
-        let mut agenda = Agenda::new(links.len() + flows.len() + 1);
         let mut hops = Vec::new();
         let mut hosts = Vec::with_capacity(flows.len());
         for (index, flow) in flows.iter().enumerate() {
@@ -64,22 +62,25 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
                 hops.extend(flow.back.iter().map(|&link| link as u32).chain([SENDER]));
             }
             let path = HostPath { first_hop, first_back, propagation: flow.propagation(links) };
-            let host = Host::new(network, seed, index, path);
-            agenda.set(links.len() + index, host.plan.first());
-            hosts.push(host);
+            hosts.push(Host::new(network, seed, index, path));
         }
         let pace = observer.pace();
         let evented = LIVE || pace == Pace::EachEvent;
-        if let Pace::Every(_) = pace {
-            agenda.set(links.len() + flows.len(), Due::new(Instant::ZERO, Turn::Observer));
-        }
         let end = Instant::ZERO + network.duration();
         let transmitter = |(index, link)| Transmitter::new(link, seed, index, end, evented);
+        let links: Vec<Transmitter> = links.iter().enumerate().map(transmitter).collect();
+        let mut agenda = Agenda::new(hosts.len(), links.len() + 1);
+        for (flow, host) in hosts.iter().enumerate() {
+            agenda.set_flow(flow, host.plan.first());
+        }
+        if let Pace::Every(_) = pace {
+            agenda.set_link(links.len(), Due::new(Instant::ZERO, Turn::Observer));
+        }
         Engine {
             now: Instant::ZERO,
             end,
             agenda,
-            links: links.iter().enumerate().map(transmitter).collect(),
+            links,
             hosts,
             hops,
             actions: QueueActions::default(),
@@ -121,15 +122,14 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     fn handle(&mut self, due: Due, source: usize) {
         self.now = due.time();
         self.events += 1;
-        let flow = source.wrapping_sub(self.links.len());
         match due.turn() {
             Turn::Transmission => self.depart(source),
             Turn::Wire => self.leave_wire(source),
-            Turn::Arrival => self.deliver(flow),
-            Turn::AckArrival => self.receive_ack(flow),
-            Turn::Timer => self.wake(flow),
-            Turn::Switch => self.switch(flow),
-            Turn::Send => self.send(flow),
+            Turn::Arrival => self.deliver(source),
+            Turn::AckArrival => self.receive_ack(source),
+            Turn::Timer => self.wake(source),
+            Turn::Switch => self.switch(source),
+            Turn::Send => self.send(source),
             Turn::Observer => self.observe(),
         }
     }
@@ -147,21 +147,23 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     /// `link` takes the next packet, if any; the end of its transmission is known now.
     #[inline]
     fn serve(&mut self, link: usize) {
-        let served = self.links[link].serve(self.now, &mut self.actions);
-        self.plan_transmission(link, served.map(|(_, finish)| finish));
+        let transmitter = &mut self.links[link];
+        let mut served = transmitter.serve(self.now, &mut self.actions);
+        let finish = served.as_ref().map(|packet| packet.at);
+        self.agenda.set_link(link, transmitter.plan_transmission(finish));
         self.read_actions(link);
-        if let Some((packet, finish)) = served {
-            self.transmit(link, packet, finish);
+        if let Some(packet) = &mut served {
+            self.transmit(link, packet, packet.at);
         }
     }
 
     /// `packet` has been transmitted at a fixed rate at `finish`. A packet transmitted after the end of
     /// the simulation is still in flight then.
     #[inline(always)]
-    fn transmit(&mut self, link: usize, packet: Packet, finish: Instant) {
-        if finish < self.end && self.links[link].loses_transmitted(&packet) {
-            self.report_packet(finish, &packet, |packet| EventKind::Lost { packet, link });
-            return self.hosts[packet.flow as usize].count_loss(&packet);
+    fn transmit(&mut self, link: usize, packet: &mut Packet, finish: Instant) {
+        if finish < self.end && self.links[link].loses_transmitted(packet) {
+            self.report_packet(finish, packet, |packet| EventKind::Lost { packet, link });
+            return self.hosts[packet.flow as usize].count_loss(packet);
         }
         self.forward(link, packet, finish);
     }
@@ -169,33 +171,20 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     /// A trace carries packets.
     fn use_opportunity(&mut self, link: usize) {
         let mut departed = std::mem::take(&mut self.departed);
-        let next = self.links[link].use_opportunity(self.now, &mut self.actions, &mut departed);
-        self.plan_transmission(link, next);
+        let transmitter = &mut self.links[link];
+        let next = transmitter.use_opportunity(self.now, &mut self.actions, &mut departed);
+        self.agenda.set_link(link, transmitter.plan_transmission(next));
         self.read_actions(link);
-        for packet in departed.drain(..) {
-            self.forward(link, packet, self.now);
+        for mut packet in departed.drain(..) {
+            self.forward(link, &mut packet, self.now);
         }
         self.departed = departed;
         self.report_link(link);
     }
 
-    /// The next transmission of `link` ends at `finish`, if there is one.
-    #[inline]
-    fn plan_transmission(&mut self, link: usize, finish: Option<Instant>) {
-        self.links[link].transmission_at =
-            finish.map_or(Due::NEVER, |at| Due::new(at, Turn::Transmission));
-        self.agenda.set(link, self.links[link].first());
-    }
-
-    /// `flow`'s plan has changed.
-    #[inline(always)]
-    fn set_flow(&mut self, flow: usize) {
-        self.agenda.set(self.links.len() + flow, self.hosts[flow].plan.first());
-    }
-
     /// `packet` leaves `link` at `at`, for the next link or its receiver.
     #[inline(always)]
-    fn forward(&mut self, link: usize, mut packet: Packet, at: Instant) {
+    fn forward(&mut self, link: usize, packet: &mut Packet, at: Instant) {
         packet.tag += 1;
         if self.links[link].variation.is_some() {
             return self.vary(link, packet, at);
@@ -205,7 +194,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
 
     /// As [`Engine::forward`], on a link whose delay varies.
     #[cold]
-    fn vary(&mut self, link: usize, packet: Packet, at: Instant) {
+    fn vary(&mut self, link: usize, packet: &mut Packet, at: Instant) {
         let variation = self.links[link].variation.as_mut();
         let (from, held_back) = variation.map_or((at, false), |variation| variation.postpone(at));
         self.propagate::<true>(link, packet, Departure { at, from, held_back });
@@ -216,14 +205,15 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     fn propagate<const VARIED: bool>(
         &mut self,
         link: usize,
-        mut packet: Packet,
+        packet: &mut Packet,
         departure: Departure,
     ) {
         let Departure { at, from, held_back } = departure;
         let flow = packet.flow as usize;
+        let hop = self.hops[packet.tag as usize];
         let host = &mut self.hosts[flow];
         let plan = &mut host.plan;
-        let (pipe, planned, delay, turn) = match self.hops[packet.tag as usize] {
+        let (pipe, planned, delay, turn) = match hop {
             RECEIVER => (&mut host.arriving, &mut plan.arrival, host.last_delay, Turn::Arrival),
             SENDER => {
                 (&mut host.acks_arriving, &mut plan.ack_arrival, host.back_delay, Turn::AckArrival)
@@ -232,73 +222,86 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
                 let transmitter = &mut self.links[link];
                 packet.at = from + transmitter.delay;
                 if LIVE || VARIED {
-                    transmitter.wire.insert::<LIVE>(packet, at, held_back);
+                    transmitter.wire.insert::<LIVE>(*packet, at, held_back);
                 } else {
                     transmitter.wire.append(packet);
                 }
-                return self.agenda.set(link, self.links[link].first());
+                return self.agenda.set_link(link, transmitter.first());
             }
         };
         packet.at = from + delay;
         let first = if LIVE || VARIED {
-            pipe.insert::<LIVE>(packet, at, held_back)
+            pipe.insert::<LIVE>(*packet, at, held_back)
         } else {
             pipe.append(packet)
         };
         if let Some(arrival) = first {
             *planned = Due::new(arrival, turn);
-            self.set_flow(flow);
+            self.agenda.set_flow(flow, host.plan.first());
         }
     }
 
     /// A packet reaches the end of a link's propagation delay, where the next link begins.
     fn leave_wire(&mut self, link: usize) {
-        let (packet, _) = take_first::<LIVE>(&mut self.links[link].wire, Turn::Wire);
-        self.agenda.set(link, self.links[link].first());
-        self.arrive(packet);
+        let transmitter = &mut self.links[link];
+        let (mut packet, _) = take_first::<LIVE>(&mut transmitter.wire, Turn::Wire);
+        self.agenda.set_link(link, transmitter.first());
+        self.arrive(&mut packet);
     }
 
     /// `packet` arrives at the next link of its path.
-    #[inline]
-    fn arrive(&mut self, packet: Packet) {
+    #[inline(always)]
+    fn arrive(&mut self, packet: &mut Packet) {
         let link = self.hops[packet.tag as usize] as usize;
         let transmitter = &mut self.links[link];
-        if let ServiceState::Ahead(_) = transmitter.work {
-            return self.look_ahead(link, packet);
+        if let ServiceState::Ahead(ahead) = &mut transmitter.work {
+            transmitter.report.arrived += 1;
+            return match ahead.take_in(self.now, packet) {
+                Some(finish) => self.pass(link, packet, finish),
+                None => self.turn_away(link, packet),
+            };
         }
+        self.enqueue(link, packet);
+    }
+
+    /// `packet` arrives at a link that does not look ahead.
+    #[inline(never)]
+    fn enqueue(&mut self, link: usize, packet: &Packet) {
+        let transmitter = &mut self.links[link];
         if transmitter.loses() {
-            self.report_packet(self.now, &packet, |packet| EventKind::Lost { packet, link });
-            return self.hosts[packet.flow as usize].count_loss(&packet);
+            self.report_packet(self.now, packet, |packet| EventKind::Lost { packet, link });
+            return self.hosts[packet.flow as usize].count_loss(packet);
         }
-        let free = transmitter.enqueue(self.now, packet, &mut self.actions);
-        if self.observer.wants_events() && !self.actions.drops(&packet) {
-            self.report_packet(self.now, &packet, |packet| EventKind::Enqueued { packet, link });
+        let free = transmitter.enqueue(self.now, *packet, &mut self.actions);
+        if self.observer.wants_events() && !self.actions.drops(packet) {
+            self.report_packet(self.now, packet, |packet| EventKind::Enqueued { packet, link });
         }
         if free {
             self.serve(link);
         } else {
-            if let Some(at) = self.links[link].first_opportunity(self.now) {
-                self.plan_transmission(link, Some(at));
+            let transmitter = &mut self.links[link];
+            if let Some(at) = transmitter.first_opportunity(self.now) {
+                self.agenda.set_link(link, transmitter.plan_transmission(Some(at)));
             }
             self.read_actions(link);
         }
         self.report_link(link);
     }
 
-    /// `packet` arrives at a link that computes its fate at once.
-    #[inline]
-    fn look_ahead(&mut self, link: usize, mut packet: Packet) {
-        let transmitter = &mut self.links[link];
-        let ServiceState::Ahead(ahead) = &mut transmitter.work else { return };
-        transmitter.report.arrived += 1;
-        let Some(finish) = ahead.take_in(self.now, &mut packet) else {
-            transmitter.report.dropped += 1;
-            self.report_packet(self.now, &packet, |packet| EventKind::Dropped { packet, link });
-            return self.hosts[packet.flow as usize].count_drop(&packet);
-        };
-        self.report_packet(self.now, &packet, |packet| EventKind::Enqueued { packet, link });
+    /// A link that looks ahead transmits `packet`, which arrives now, until `finish`.
+    #[inline(always)]
+    fn pass(&mut self, link: usize, packet: &mut Packet, finish: Instant) {
+        self.report_packet(self.now, packet, |packet| EventKind::Enqueued { packet, link });
         self.events += u64::from(finish < self.end);
         self.transmit(link, packet, finish);
+    }
+
+    /// A link that looks ahead drops `packet`, which arrives now.
+    #[cold]
+    fn turn_away(&mut self, link: usize, packet: &Packet) {
+        self.links[link].report.dropped += 1;
+        self.report_packet(self.now, packet, |packet| EventKind::Dropped { packet, link });
+        self.hosts[packet.flow as usize].count_drop(packet);
     }
 
     #[inline]
@@ -411,11 +414,12 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     }
 
     /// Sends the ACKs of `flow`'s receiver.
+    #[inline(never)]
     fn send_acks(&mut self, flow: usize) {
-        while let Some(packet) = self.hosts[flow].send_ack(self.now, flow) {
+        while let Some(mut packet) = self.hosts[flow].send_ack(self.now, flow) {
             let sent = |packet| EventKind::Sent { packet, retransmission: false };
             self.report_packet(self.now, &packet, sent);
-            self.arrive(packet);
+            self.arrive(&mut packet);
         }
     }
 
@@ -448,12 +452,14 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     /// Sends everything that `flow` may send now.
     #[inline]
     fn send(&mut self, flow: usize) {
-        while self.hosts[flow].may_send(self.now) {
-            let packet = self.send_packet(flow);
-            self.arrive(packet);
-            self.hosts[flow].plan(self.now);
+        let mut host = &mut self.hosts[flow];
+        while host.may_send(self.now) {
+            let mut packet = self.send_packet(flow);
+            self.arrive(&mut packet);
+            host = &mut self.hosts[flow];
+            host.plan(self.now);
         }
-        self.set_flow(flow);
+        self.agenda.set_flow(flow, host.plan.first());
         self.report_limited(flow);
     }
 
@@ -472,8 +478,9 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     /// Updates the agenda to `flow`'s plan.
     #[inline(always)]
     pub(super) fn plan(&mut self, flow: usize) {
-        self.hosts[flow].plan(self.now);
-        self.set_flow(flow);
+        let host = &mut self.hosts[flow];
+        host.plan(self.now);
+        self.agenda.set_flow(flow, host.plan.first());
         self.report_limited(flow);
     }
 
@@ -509,8 +516,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
             Pace::Every(span) => self.now.saturating_add(span.max(Span::from_nanos(1))),
             Pace::Never | Pace::EachEvent => Instant::MAX,
         };
-        let source = self.links.len() + self.hosts.len();
-        self.agenda.set(source, Due::new(next, Turn::Observer));
+        self.agenda.set_link(self.links.len(), Due::new(next, Turn::Observer));
     }
 
     /// The equal share of each sender of what `trace` could carry so far while it was active, bits.

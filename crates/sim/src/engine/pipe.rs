@@ -17,9 +17,9 @@ pub(super) struct Pipe {
 impl Pipe {
     /// Adds `packet`, which arrives no earlier than those before it. Returns its arrival if it is the first.
     #[inline(always)]
-    pub(super) fn append(&mut self, packet: Packet) -> Option<Instant> {
+    pub(super) fn append(&mut self, packet: &Packet) -> Option<Instant> {
         let alone = self.packets.is_empty();
-        self.packets.push_back(packet);
+        self.packets.push_back(*packet);
         alone.then_some(packet.at)
     }
 

@@ -20,7 +20,7 @@ pub(super) struct Transmitter {
     losses: Losses,
     pub(super) delay: Span,
     /// When the transmission in progress ends, or the next opportunity of the trace.
-    pub(super) transmission_at: Due,
+    transmission_at: Due,
     /// Packets in propagation to the next link, by time of arrival.
     pub(super) wire: Pipe,
     /// What it adds to the delay of each packet, if anything.
@@ -139,22 +139,27 @@ impl Transmitter {
     }
 
     /// Takes the next packet into transmission at a fixed rate, and returns it with the time at which
-    /// that ends.
+    /// that ends in its `at`.
     #[inline]
-    pub(super) fn serve(
-        &mut self,
-        now: Instant,
-        actions: &mut QueueActions,
-    ) -> Option<(Packet, Instant)> {
+    pub(super) fn serve(&mut self, now: Instant, actions: &mut QueueActions) -> Option<Packet> {
         self.count_queue(now);
         let ServiceState::Fixed { server, free_at, busy } = &mut self.work else { return None };
-        let dequeued = self.queue.dequeue(now, actions);
+        let mut dequeued = self.queue.dequeue(now, actions);
         self.waiting = self.queue.packets();
-        let mut packet = dequeued?;
-        packet.waited += now - packet.at;
-        *free_at = server.finish(now, packet.size);
-        *busy += u128::from((*free_at - now).as_nanos());
-        Some((packet, *free_at))
+        if let Some(packet) = &mut dequeued {
+            packet.waited += now - packet.at;
+            *free_at = server.finish(now, packet.size);
+            *busy += u128::from((*free_at - now).as_nanos());
+            packet.at = *free_at;
+        }
+        dequeued
+    }
+
+    /// The next transmission ends at `finish`, if there is one. Returns the link's next event.
+    #[inline]
+    pub(super) fn plan_transmission(&mut self, finish: Option<Instant>) -> Due {
+        self.transmission_at = finish.map_or(Due::NEVER, |at| Due::new(at, Turn::Transmission));
+        self.first()
     }
 
     /// `packet` has been transmitted at a fixed rate. Returns whether it is then lost.

@@ -29,17 +29,28 @@ impl Histogram {
     }
 
     /// Counts `span`.
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, span: Span) {
         self.count += 1;
         self.sum += u128::from(span.as_nanos());
-        self.min = self.min.min(span);
-        self.max = self.max.max(span);
+        if span < self.min {
+            self.min = span;
+        }
+        if span > self.max {
+            self.max = span;
+        }
         let bucket = bucket_of(span);
         match self.counts.get_mut(bucket.wrapping_sub(self.first)) {
             Some(count) => *count += 1,
             None => self.grow_and_count(bucket),
         }
+    }
+
+    /// Counts `span` in the count and the sum only: fast, where nothing but the mean is asked for.
+    #[inline]
+    pub fn record_sum(&mut self, span: Span) {
+        self.count += 1;
+        self.sum += u128::from(span.as_nanos());
     }
 
     #[cold]
@@ -75,18 +86,18 @@ impl Histogram {
         Some(Span::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
     }
 
-    /// The shortest, exact; none if it is empty.
+    /// The shortest, exact; none if it is empty or has only sums.
     pub fn min(&self) -> Option<Span> {
-        (self.count > 0).then_some(self.min)
+        (!self.counts.is_empty()).then_some(self.min)
     }
 
-    /// The longest, exact; none if it is empty.
+    /// The longest, exact; none if it is empty or has only sums.
     pub fn max(&self) -> Option<Span> {
-        (self.count > 0).then_some(self.max)
+        (!self.counts.is_empty()).then_some(self.max)
     }
 
     /// The duration that `percent` of them do not exceed, within 0.8 % or 128 ns, whichever is more;
-    /// none if it is empty.
+    /// none if it is empty or has only sums.
     pub fn percentile(&self, percent: f64) -> Option<Span> {
         let rank =
             ((percent / 100.0 * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
@@ -99,7 +110,7 @@ impl Histogram {
     }
 
     /// How many durations were at most `longest`, to the precision of the buckets: all in its own
-    /// bucket count.
+    /// bucket count. Zero if it has only sums.
     pub fn count_up_to(&self, longest: Span) -> u64 {
         let buckets = (bucket_of(longest) + 1).saturating_sub(self.first).min(self.counts.len());
         self.counts[..buckets].iter().sum()
@@ -127,7 +138,8 @@ impl Default for Histogram {
 #[inline]
 fn bucket_of(span: Span) -> usize {
     let units = span.as_nanos() >> UNIT_BITS;
-    let doublings = (u64::BITS - units.leading_zeros()).saturating_sub(SUB_BITS + 1);
+    // The first two times 64 buckets are a unit wide each.
+    let doublings = (units | ((2 << SUB_BITS) - 1)).ilog2() - SUB_BITS;
     (u64::from(doublings << SUB_BITS) + (units >> doublings)) as usize
 }
 
@@ -149,6 +161,16 @@ mod tests {
         let none = Histogram::new();
         assert_eq!((none.min(), none.mean(), none.max()), (None, None, None));
         assert_eq!((none.percentile(50.0), none.count_up_to(Span::MAX)), (None, 0));
+    }
+
+    #[test]
+    fn a_histogram_of_sums_has_only_a_mean() {
+        let mut sums = Histogram::new();
+        sums.record_sum(Span::from_millis(1));
+        sums.record_sum(Span::from_millis(3));
+        assert_eq!((sums.count(), sums.mean()), (2, Some(Span::from_millis(2))));
+        assert_eq!((sums.min(), sums.max(), sums.percentile(50.0)), (None, None, None));
+        assert_eq!(sums.count_up_to(Span::MAX), 0);
     }
 
     #[test]

@@ -50,6 +50,7 @@ pub struct Network {
     duration: Span,
     warm_up: Span,
     over: MeasuredOver,
+    distributions: bool,
 }
 
 impl Network {
@@ -62,8 +63,8 @@ impl Network {
         flows: Vec<FlowSpec>,
         duration: Span,
     ) -> Result<Network, NetworkError> {
-        let network =
-            Network { links, flows, duration, warm_up: Span::ZERO, over: MeasuredOver::default() };
+        let (warm_up, over) = (Span::ZERO, MeasuredOver::default());
+        let network = Network { links, flows, duration, warm_up, over, distributions: true };
         network.check()?;
         Ok(network)
     }
@@ -103,6 +104,17 @@ impl Network {
     /// Over what time throughput is measured.
     pub fn over(&self) -> MeasuredOver {
         self.over
+    }
+
+    /// The same network, of whose round-trip times and queueing delays reports have the count and the sum, thus the
+    /// mean, but no distribution: minima, maxima and percentiles are none. That is faster.
+    pub fn without_distributions(self) -> Network {
+        Network { distributions: false, ..self }
+    }
+
+    /// Whether reports have the distributions of round-trip times and queueing delays. By default they do.
+    pub fn has_distributions(&self) -> bool {
+        self.distributions
     }
 
     /// The same network with its links and flows changed by `change`.

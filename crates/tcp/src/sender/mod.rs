@@ -177,7 +177,7 @@ impl Sender {
     }
 
     /// When the next segment may be sent, from `now` on; [`Instant::MAX`] where none may.
-    #[inline]
+    #[inline(always)]
     pub fn next_send(&self, now: Instant) -> Instant {
         match self.setup {
             Setup::Established => {}

@@ -128,16 +128,14 @@ impl Bare {
     }
 
     #[inline]
-    pub(super) fn send(&mut self, now: Instant, flow: usize) -> Packet {
-        let mut packet = Packet::new(flow as u32, self.sent, self.packet_size, now);
-        packet.ecn = self.ecn;
+    pub(super) fn send(&mut self, now: Instant, packet: &mut Packet) {
+        (packet.sequence, packet.size, packet.ecn) = (self.sent, self.packet_size, self.ecn);
         self.sent += 1;
         self.gate.sent(now);
         self.active_at = now;
         if self.reports_sent {
             self.report_sent(now, packet.sequence);
         }
-        packet
     }
 
     #[cold]
@@ -152,7 +150,7 @@ impl Bare {
     }
 
     /// An ACK arrives, for a packet of the `current` flow or of an earlier one.
-    #[inline]
+    #[inline(always)]
     pub(super) fn receive_ack(&mut self, now: Instant, info: &AckInfo, current: bool) -> Arrived {
         let rtt = now - info.sent_at;
         let missing = info.sequence.saturating_sub(self.acked);
@@ -170,7 +168,10 @@ impl Bare {
         self.acked = self.acked.max(info.sequence + 1);
         ack.in_flight = Packets::new(self.in_flight());
         (ack.acked_bytes, ack.in_flight_bytes) = (self.bytes(1), self.bytes(self.in_flight()));
-        let decision = self.cc.on_ack(&ack);
+        let decision = match &mut self.cc {
+            AnyController::Remy(remy) => remy.on_ack(&ack),
+            cc => on_ack(cc, ack),
+        };
         self.adopt(decision);
         let mut arrived = Arrived { delivered: 1, rtt: Some(rtt), complete: false };
         if !current {
@@ -249,6 +250,13 @@ impl Bare {
     pub(super) fn window(&self) -> (Packets, Span, Packets) {
         (self.gate.cwnd(), self.gate.intersend(), Packets::new(self.in_flight()))
     }
+}
+
+/// The decision of a controller other than a RemyCC. By value: the fields that a RemyCC does not look at are then
+/// written only here.
+#[inline(never)]
+fn on_ack(cc: &mut AnyController, ack: Ack) -> Decision {
+    cc.on_ack(&ack)
 }
 
 /// The ECN codepoint of the packets that `cc` sends.

@@ -95,9 +95,9 @@ impl Sprout {
         self.near.next_send(now)
     }
 
-    pub(super) fn send(&mut self, now: Instant, flow: usize) -> Packet {
+    pub(super) fn send(&mut self, now: Instant, packet: &mut Packet) {
         let (header, size) = self.near.send(now);
-        Packet::new(flow as u32, self.headers.push(header), size.get() as u32, now)
+        (packet.sequence, packet.size) = (self.headers.push(header), size.get() as u32);
     }
 
     /// `packet` is lost.

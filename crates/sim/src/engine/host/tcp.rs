@@ -111,23 +111,23 @@ impl Tcp {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn next_send(&self, now: Instant) -> Instant {
         self.sender.next_send(now)
     }
 
     #[inline]
-    pub(super) fn send(&mut self, now: Instant, flow: usize) -> Packet {
-        let segment = match self.sender.send(now, &mut self.cc) {
-            Segment::Data(segment) => segment,
-            Segment::Syn => return Packet::new(flow as u32, SYN, TCP_HEADER.get() as u32, now),
+    pub(super) fn send(&mut self, now: Instant, packet: &mut Packet) {
+        let Segment::Data(segment) = self.sender.send(now, &mut self.cc) else {
+            (packet.sequence, packet.size) = (SYN, TCP_HEADER.get() as u32);
+            return;
         };
         if segment < self.highest {
             self.retransmitted += 1;
         } else {
             self.highest = segment + 1;
         }
-        let mut packet = Packet::new(flow as u32, segment, self.packet_size, now);
+        (packet.sequence, packet.size) = (segment, self.packet_size);
         if self.settings.ecn || self.needs.marks {
             packet.ecn = Ecn::Capable;
         }
@@ -138,11 +138,10 @@ impl Tcp {
                 feedback: f32::INFINITY,
             };
         }
-        packet
     }
 
     /// `packet` arrives at the receiver. Returns its ACK, if it sends one now.
-    #[inline]
+    #[inline(always)]
     pub(super) fn receive(&mut self, now: Instant, packet: &Packet) -> Option<Acknowledgement> {
         self.receiver.receive(now, &self.arrival(packet))
     }
@@ -171,7 +170,7 @@ impl Tcp {
     }
 
     /// The sender receives `ack`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn receive_ack(&mut self, now: Instant, ack: &Acknowledgement) -> Arrived {
         if !self.ended.is_empty() {
             self.ended.clear();
