@@ -21,6 +21,7 @@ pub(crate) fn throughput_delay_svg(title: String, y_axis: String, schemes: Vec<R
         frontiers: Vec::new(),
         curve: None,
         runs: runs.into_iter().map(|(delay_ms, throughput)| Run { delay_ms, throughput }).collect(),
+        dots: Vec::new(),
     });
     let figure = ThroughputDelay {
         cloud: Vec::new(),

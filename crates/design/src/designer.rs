@@ -95,7 +95,7 @@ struct Head {
 
 impl Head {
     fn can_be_resumed(&self) -> bool {
-        let as_before = self.version == 1 && self.search.contains_key("evolve");
+        let as_before = self.version == 2 && self.search.contains_key("paper");
         self.format == FORMAT && (self.version == VERSION || as_before)
     }
 }
@@ -108,9 +108,9 @@ enum SavedState {
 }
 
 const FORMAT: &str = "exmachina-design";
-/// Version 1 redrew the specimens of the papers' search at every step; its checkpoints of the default
-/// search are those of version 2.
-const VERSION: u32 = 2;
+/// In version 2 each generation of the default search had all of the model's specimens; its checkpoints of the papers'
+/// search are those of version 3.
+const VERSION: u32 = 3;
 
 /// Why a checkpoint cannot be resumed.
 #[derive(Debug, thiserror::Error)]
@@ -418,13 +418,14 @@ mod tests {
         assert!(error("").starts_with("it is not a checkpoint"));
         assert!(error(&good[..good.len() / 2]).starts_with("it is not a checkpoint"));
         let version = |text: &str, number: u32| {
-            text.replace("\"version\":2,\"seed\"", &format!("\"version\":{number},\"seed\""))
+            text.replace("\"version\":3,\"seed\"", &format!("\"version\":{number},\"seed\""))
         };
-        let later = version(&good, 3);
-        assert!(error(&later).contains("of version 3, not"), "{}", error(&later));
-        let papers = version(&designer(SearchKind::Paper).checkpoint(), 1);
-        assert!(error(&papers).contains("of version 1, not"), "{}", error(&papers));
-        assert_eq!(Designer::resume(&version(&good, 1)).unwrap().checkpoint(), good);
+        for other in [2, 4] {
+            let error = error(&version(&good, other));
+            assert!(error.contains(&format!("of version {other}, not")), "{error}");
+        }
+        let papers = designer(SearchKind::Paper).checkpoint();
+        assert_eq!(Designer::resume(&version(&papers, 2)).unwrap().checkpoint(), papers);
         let cut = good.replace("\"generation\":0", "\"generation\":99");
         assert_eq!(error(&cut), CheckpointError::Mismatch.to_string());
     }

@@ -39,6 +39,7 @@ fn provenance() -> impl Strategy<Value = Provenance> {
             command,
             search,
             seed,
+            steps: seed.map(|seed| seed / 2),
             cpu_seconds,
             objective,
             arrival_times,

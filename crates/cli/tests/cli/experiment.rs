@@ -459,7 +459,7 @@ fn the_tables_of_an_experiment_are_designed_again() {
     for seed in 1..=3 {
         let rules = |folder_name: &str| {
             let name = format!("{folder_name}/learn-10x.seed{seed}.json");
-            let text = std::fs::read_to_string(folder.path().join(name)).unwrap();
+            let text = std::fs::read_to_string(folder.path(&name)).unwrap();
             serde_json::from_str::<serde_json::Value>(&text).unwrap()["rules"].take()
         };
         assert!(rules("seeds") == rules("same") && !rules("same").is_null());

@@ -465,6 +465,9 @@ fn every_key_of_experiments_results_is_documented() {
         name = "Cubic"
         controller = "cubic"
         paper = { speedup = 2, throughput = 3 }
+        [[experiment.scheme]]
+        name = "designs"
+        controller = ["1x", "10x"]
     "#;
     let folder = Folder::new("reference-results");
     folder.write("e.toml", EXPERIMENT);

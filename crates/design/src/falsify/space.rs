@@ -277,7 +277,7 @@ mod tests {
             prop_assert!((0.19..=510.0).contains(&rate), "{rate}");
             let tested = network.senders.iter().filter(|sender| sender.class == TESTED).count();
             prop_assert!((1..=64).contains(&tested));
-            prop_assert!(network.senders.len() <= 66);
+            prop_assert!(network.senders.len() <= 67);
         }
     }
 }

@@ -13,20 +13,23 @@
 
 use super::cma::{Draw, Strategy};
 use super::genome::{Cut, Genome};
-use super::{DOMAIN, JUDGING_BLOCK, Progress, genes};
-use crate::evaluate::{Prepared, Samples};
+use super::precision::Precision;
+use super::start::from_nothing;
+use super::{JUDGING_BLOCK, Progress, genes};
+use crate::evaluate::{Prepared, Samples, means};
 use crate::model::{ActionPart, Model};
 use crate::round::{Block, Evaluate, Local, Round};
-use crate::specimen::{DrawnSender, Layout, Specimen};
+use crate::specimen::Specimen;
 use exm_random::{Purpose, Stream};
-use exm_remy::{Action, RuleTable, Signal};
+use exm_remy::{RuleTable, Signal};
 use exm_store::counted;
 use rayon::prelude::*;
 
 /// The initial step of a strategy.
 const FIRST_STEP: f64 = 1.0;
-/// The step after growth: children start at their parent's position.
+/// The step after growth, at most, and its length over all genes: children start at their parent's position.
 const GROWN_STEP: f64 = 0.4;
+const GROWN_LENGTH: f64 = 2.2;
 /// Generations of a stage: this many, plus this many per rule.
 const STAGE: u64 = 10;
 const STAGE_PER_RULE: u64 = 3;
@@ -59,6 +62,7 @@ pub(crate) struct Evolution {
     /// One line; in the first stage several, which differ in their random streams.
     lines: Vec<Line>,
     clock: Clock,
+    precision: Precision,
     /// The best final tables of a stage, and their score on the evaluation specimens.
     best: Option<(Vec<RuleTable>, f64)>,
 }
@@ -91,6 +95,7 @@ struct Species {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Saved {
     clock: Clock,
+    precision: Precision,
     lines: Vec<SavedLine>,
     best_score: Option<f64>,
 }
@@ -125,7 +130,7 @@ impl Clock {
 impl Line {
     fn new(tables: Vec<RuleTable>, parts: &[ActionPart]) -> Line {
         let genome = |table| Genome::new(table, Vec::new(), parts.to_vec());
-        let species = tables.into_iter().map(|table| Species::new(genome(table), GROWN_STEP));
+        let species = tables.into_iter().map(|table| Species::new(genome(table)));
         Line { species: species.collect() }
     }
 
@@ -150,11 +155,16 @@ impl Line {
     }
 
     /// Splits in two each rule that fires enough, along the signal it was split by least.
-    fn grow(&mut self, model: &Model, specimens: &[Specimen], step: f64) {
+    fn grow(&mut self, model: &Model, specimens: &[Specimen]) {
         let present = Prepared::all(model, &self.tables());
         for (index, species) in self.species.iter_mut().enumerate() {
-            species.grow(&Samples::collect(model, specimens, &present, index), step);
+            species.grow(&Samples::collect(model, specimens, &present, index));
         }
+    }
+
+    /// Begins anew with steps of `step` on every gene.
+    fn restart(&mut self, step: f64) {
+        self.species.iter_mut().for_each(|species| species.strategy.restart(step));
     }
 
     /// A line from a checkpoint; `None` if its parts are inconsistent.
@@ -170,8 +180,8 @@ impl Line {
 }
 
 impl Species {
-    fn new(genome: Genome, step: f64) -> Species {
-        let strategy = Strategy::new(genome.first_genes(), step);
+    fn new(genome: Genome) -> Species {
+        let strategy = Strategy::new(genome.first_genes(), grown_step(genome.genes()));
         let halvings = vec![[0; Signal::COUNT]; genome.rules()];
         Species { genome, strategy, halvings }
     }
@@ -189,14 +199,14 @@ impl Species {
     }
 
     /// Splits in two each rule that fires enough in `samples`, along the signal it was split by least.
-    fn grow(&mut self, samples: &Samples, step: f64) {
+    fn grow(&mut self, samples: &Samples) {
         for rule in 0..self.genome.rules() {
             let used: Vec<Signal> = self.genome.signals().collect();
             let mut axes: Vec<Signal> = AXES.into_iter().filter(|s| used.contains(s)).collect();
             axes.sort_by_key(|signal| self.halvings[rule][signal.index()]);
             self.split(rule, &axes, samples);
         }
-        self.strategy.restart(step);
+        self.strategy.restart(grown_step(self.genome.genes()));
     }
 
     /// Splits a rule at the median of its memories along the first of `axes` that has one.
@@ -252,17 +262,20 @@ impl Evolution {
         let line = tables.map_or_else(
             || {
                 let tables = 0..model.tables().len();
-                let tables = tables.map(|table| from_nothing(model, seed, table)).collect();
+                let specimens = rehearsal(model, seed, 0).specimens(model);
+                let tables = tables.map(|table| from_nothing(model, &specimens, table)).collect();
                 let mut line = Line::new(tables, parts);
                 for block in 0..FIRST_GROWTHS {
-                    line.grow(model, &rehearsal(model, seed, block).specimens(model), FIRST_STEP);
+                    line.grow(model, &rehearsal(model, seed, block).specimens(model));
                 }
+                line.restart(FIRST_STEP);
                 line
             },
             |tables| Line::new(tables, parts),
         );
         let clock = Clock::stage(0, line.rules());
-        Evolution { lines: vec![line; LINES], clock, best: None }
+        let precision = Precision::new(model.design().specimens);
+        Evolution { lines: vec![line; LINES], clock, precision, best: None }
     }
 
     /// The current tables: those of the first line.
@@ -322,7 +335,8 @@ impl Evolution {
         evaluator: &E,
     ) -> Result<f64, E::Error> {
         let generation = self.clock.generation;
-        let block = rehearsal(model, seed, generation);
+        let count = self.precision.specimens();
+        let block = Block { count, ..rehearsal(model, seed, generation) };
         let specimens = block.specimens(model);
         let numbers = 0..self.lines.len();
         let mut random: Vec<Stream> = numbers.map(|line| stream(seed, generation, line)).collect();
@@ -337,7 +351,12 @@ impl Evolution {
             let of_line = |(line, draws): (&Line, &Vec<Draw>)| line.candidates(index, draws);
             let candidates: Vec<_> = self.lines.iter().zip(&draws).flat_map(of_line).collect();
             let round = Round { model, block, specimens: &specimens, candidates: &candidates };
-            let scores = round.mean_scores(evaluator)?;
+            let scores = evaluator.scores(&round)?;
+            // The lines are of one age: the first tells enough of all. All tables of a generation have the same specimens.
+            if index + 1 == species {
+                self.precision.learn(&scores[..draws[0].len() * count], model.design().specimens);
+            }
+            let scores = means(&scores, count);
             let mut rest = scores.as_slice();
             for ((line, draws), sum) in self.lines.iter_mut().zip(&draws).zip(&mut sums) {
                 let (own, others) = rest.split_at(draws.len());
@@ -369,7 +388,7 @@ impl Evolution {
         self.lines.truncate(1);
         let line = &mut self.lines[0];
         let specimens = rehearsal(model, seed, self.clock.generation).specimens(model);
-        line.grow(model, &specimens, GROWN_STEP);
+        line.grow(model, &specimens);
         self.clock = Clock::stage(self.clock.generation, line.rules());
         Ok(scores[best])
     }
@@ -386,6 +405,7 @@ impl Evolution {
         });
         let saved = Saved {
             clock: self.clock,
+            precision: self.precision,
             lines: lines.collect(),
             best_score: self.best.as_ref().map(|(_, score)| *score),
         };
@@ -399,7 +419,9 @@ impl Evolution {
         let restore = |line| Line::restore(model, first, line);
         let lines = saved.lines.into_iter().map(restore).collect::<Option<Vec<Line>>>()?;
         let Clock { generation, stage_ends, .. } = saved.clock;
-        if lines.is_empty() || lines.len() > LINES || generation >= stage_ends {
+        let precision = saved.precision;
+        let is_sound = precision.is_sound(model.design().specimens) && generation < stage_ends;
+        if lines.is_empty() || lines.len() > LINES || !is_sound {
             return None;
         }
         let best = match saved.best_score {
@@ -407,8 +429,14 @@ impl Evolution {
             None if best.is_empty() => None,
             _ => return None,
         };
-        Some(Evolution { lines, clock: saved.clock, best })
+        Some(Evolution { lines, clock: saved.clock, precision, best })
     }
+}
+
+/// The step of each of so many `genes` after growth. The more there are, the smaller: the length of a step over all of them grows with the root of
+/// their number.
+fn grown_step(genes: usize) -> f64 {
+    (GROWN_LENGTH / (genes as f64).sqrt()).min(GROWN_STEP)
 }
 
 /// The random stream of a line in a generation.
@@ -416,7 +444,7 @@ fn stream(seed: u64, generation: u64, line: usize) -> Stream {
     Stream::new(seed, Purpose::Search, generation as usize * LINES + line)
 }
 
-/// The specimens of a generation, half as long as the model's: more candidates are worth more than
+/// The specimens of a generation at its most precise, half as long as the model's: more candidates are worth more than
 /// longer specimens.
 fn rehearsal(model: &Model, seed: u64, generation: u64) -> Block {
     Block { seed, number: generation, count: model.design().specimens, is_halved: true }
@@ -433,62 +461,4 @@ fn judge<E: Evaluate>(
     let block = Block { seed, number: JUDGING_BLOCK, count, is_halved: false };
     let specimens = block.specimens(model);
     Round { model, block, specimens: &specimens, candidates }.mean_scores(evaluator)
-}
-
-/// One rule that paces at a sender's share of a typical network. Its window of four times the
-/// packets then in flight only limits the damage on other networks. If the search may not set the pacing interval,
-/// there is no pacing.
-fn from_nothing(model: &Model, seed: u64, table: usize) -> RuleTable {
-    let specimens = rehearsal(model, seed, 0).specimens(model);
-    let typical: Vec<Typical> =
-        specimens.iter().filter_map(|s| Typical::of(model, s, table)).collect();
-    let mean_log = |value: &dyn Fn(&Typical) -> f64| {
-        let logs: f64 = typical.iter().map(|s| libm::log(value(s))).sum();
-        libm::exp(logs / typical.len().max(1) as f64)
-    };
-    let rtt_ms = mean_log(&|s| s.rtt_ms.max(0.001));
-    let rate = mean_log(&|s| s.packets_per_ms);
-    let senders = mean_log(&|s| s.senders);
-    let share = (rate * rtt_ms / senders).max(1.0);
-    let paces = model.design().action.contains(&ActionPart::Intersend);
-    let action = Action {
-        multiple: 0.9,
-        increment: (0.1 * 4.0 * share).ceil() as i32,
-        intersend_ms: if paces { rtt_ms / share } else { 0.0 },
-    };
-    RuleTable::single(model.design().signals, DOMAIN, action)
-}
-
-/// The properties of a specimen for the senders of a table.
-struct Typical {
-    rtt_ms: f64,
-    /// The rate of the slowest link.
-    packets_per_ms: f64,
-    /// Those that share it.
-    senders: f64,
-}
-
-impl Typical {
-    /// `None` if no sender runs the table.
-    fn of(model: &Model, specimen: &Specimen, table: usize) -> Option<Typical> {
-        match &specimen.network {
-            Layout::Dumbbell { network, .. } => Some(Typical {
-                rtt_ms: network.delays[0].as_millis_f64(),
-                packets_per_ms: network.rate.as_packets_per_ms(network.packet),
-                senders: network.delays.len() as f64,
-            }),
-            Layout::Mixed(network) => {
-                let runs = |sender: &&DrawnSender| model.classes()[sender.class].runs(table);
-                let sender = network.senders.iter().find(runs)?;
-                let slowest = network.slowest(sender);
-                let across = network.senders.iter().filter(|other| other.path.contains(&slowest));
-                let rate = network.links[slowest].rate;
-                Some(Typical {
-                    rtt_ms: sender.rtt.as_millis_f64(),
-                    packets_per_ms: rate.as_packets_per_ms(network.packet),
-                    senders: across.count() as f64,
-                })
-            }
-        }
-    }
 }

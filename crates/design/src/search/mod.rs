@@ -5,6 +5,8 @@ mod evolve;
 mod genes;
 mod genome;
 mod paper;
+mod precision;
+mod start;
 
 pub(crate) use cma::Strategy;
 pub(crate) use evolve::{Evolution, Saved as SavedEvolution};

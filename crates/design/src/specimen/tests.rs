@@ -122,11 +122,16 @@ fn a_grid_goes_through_every_combination_in_turn() {
     let next = model.specimens(1, 1, 16);
     assert_eq!(next.iter().map(drawn).collect::<Vec<_>>(), whole_drawn);
     assert!(next.iter().zip(&whole).all(|(a, b)| a.seed != b.seed));
-    // Shorter blocks share the grid among them, longer ones begin again.
-    let halves: Vec<_> = (0..2).flat_map(|block| model.specimens(1, block, 8)).collect();
-    assert_eq!(halves.iter().map(drawn).collect::<Vec<_>>(), whole_drawn);
+    // Longer blocks begin again.
     assert_eq!(drawn(&model.specimens(1, 0, 17)[16]), whole_drawn[0]);
-    assert_eq!(model.specimens(1, u64::MAX, 3).len(), 3);
+    // Shorter ones have every value as often.
+    for block in [0, 1, u64::MAX] {
+        let part: Vec<_> = model.specimens(1, block, 4).iter().map(drawn).collect();
+        let with =
+            |is: &dyn Fn(&(u64, u64, usize)) -> bool| part.iter().filter(|&one| is(one)).count();
+        assert_eq!((with(&|one| one.0 == 10), with(&|one| one.1 == 100)), (2, 2), "{part:?}");
+        assert!([1, 6, 11, 16].iter().all(|&n| with(&|one| one.2 == n) == 1), "{part:?}");
+    }
 }
 
 #[test]

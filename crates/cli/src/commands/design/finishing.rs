@@ -13,12 +13,12 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 
 /// The part of a budget of CPU time that is kept for what follows the search: hardening, if there is one, takes more.
-const KEPT: f64 = 0.35;
+const KEPT: f64 = 0.25;
 const KEPT_WITHOUT_HARDENING: f64 = 0.15;
 /// But no more than this for each table, in seconds: it does not grow with the budget.
 const MOST_KEPT: f64 = 300.0;
 /// The part of what is kept that hardening may take; the rest is for scores.
-const HARDENING: f64 = 0.6;
+const HARDENING: f64 = 0.8;
 /// The number of networks on which tables are scored if there is time, and the minimum.
 const SPECIMENS: usize = 256;
 const LEAST_SPECIMENS: usize = 32;

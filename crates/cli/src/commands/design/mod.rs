@@ -46,7 +46,7 @@ the current step and loses nothing: continue with --resume, which can also exten
 
 A design ends by hardening its tables, so that they neither fill queues nor starve on networks around
 the model, and by checking and scoring them (exm help robust-tables). [robust] in the model limits the
-cost of hardening. --cpu covers all of it: up to a third, but at most 5 minutes per table, is
+cost of hardening. --cpu covers all of it: up to a quarter, but at most 5 minutes per table, is
 reserved for the work after the search.
 
 --seeds N runs a design with each of N seeds. Each has the whole budget and its own files: with
