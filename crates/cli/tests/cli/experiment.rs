@@ -454,6 +454,15 @@ fn the_tables_of_an_experiment_are_designed_again() {
     assert!((value(scheme) - mean).abs() < 1e-9, "{scheme}");
     assert_eq!(of_designs[1]["table"], "learn-2x.seed2.json");
     assert_eq!(results["schemes"][0]["designs"].as_array().unwrap().len(), 3);
+    let crossed = folder.json("experiment cross seeds/thesis-4-1.toml --specimens 8 --json");
+    let models = crossed["models"].as_array().unwrap();
+    assert_eq!((models.len(), models[0]["own"].as_str()), (4, Some("learn-2x")), "{crossed}");
+    for on in models {
+        let tables = on["tables"].as_array().unwrap();
+        let own = |table: &&serde_json::Value| table["difference"].is_null();
+        assert_eq!((tables.len(), tables.iter().filter(own).count()), (4, 1), "{on}");
+        assert!(tables.iter().all(|table| table["designs"] == 3), "{on}");
+    }
     // The same steps make the same rules again.
     folder.json("experiment design seeds/thesis-4-1.toml --out same --quiet --json");
     for seed in 1..=3 {

@@ -1,22 +1,20 @@
 //! `exm experiment design`: the tables that an experiment runs, designed again.
 
+use super::recorded::{Named, Recorded};
 use super::rewrite::{self, Designs};
 use crate::commands::design::{Budget, CarriedOut, Order, carry_out, cpu_time, spoken};
+use crate::complete;
 use crate::layout;
 use crate::outputs::write_file;
 use crate::shell::{Failure, Printing, note};
 use crate::threads::Threads;
-use crate::{complete, experiments, tables};
-use exm_design::{Model, SearchKind};
-use exm_experiment::{Experiment, SHIPPED};
-use exm_plugin::outside;
-use exm_sim::builtin::Builtin;
+use exm_design::SearchKind;
 use exm_store::{Columns, counted};
 use exm_table::TableFile;
 use exm_units::Span;
 use serde::Serialize;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -65,34 +63,6 @@ pub(crate) struct Args {
     printing: Printing,
 }
 
-/// A table that the experiment names, and that records its design.
-struct Recorded {
-    controller: String,
-    file: TableFile,
-    model: Model,
-}
-
-impl Recorded {
-    /// The name of its design without the seed, and the name of the table if the model designs several: "learn-2x" and
-    /// none of "tables/learn-2x.seed3.json", "diversity" and "delay" of "diversity.seed2.delay".
-    fn names(&self) -> (String, Option<String>) {
-        let stem = stem(&self.controller);
-        let is_seed =
-            |part: &&str| part.strip_prefix("seed").is_some_and(|n| n.parse::<u64>().is_ok());
-        let parts: Vec<&str> = stem.split('.').collect();
-        let (last, rest) = parts.split_last().expect("a split has a part");
-        let own = self.model.tables().iter().find(|table| table.as_str() == *last);
-        let own = own.filter(|_| self.model.tables().len() > 1 && !rest.is_empty());
-        let base = if own.is_some() { rest } else { &parts[..] };
-        let base: Vec<&str> = base.iter().copied().filter(|part| !is_seed(part)).collect();
-        (base.join("."), own.cloned())
-    }
-
-    fn seed(&self) -> u64 {
-        self.file.provenance.seed.unwrap_or(1)
-    }
-}
-
 #[derive(Serialize)]
 struct Designed {
     experiment: PathBuf,
@@ -132,10 +102,7 @@ impl fmt::Display for Designed {
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         self.threads.start()?;
-        let experiment = experiments::load(&self.name)?;
-        let text = source(&self.name)?;
-        let mut document = rewrite::parse(&text, &self.name)?;
-        let (recorded, kept) = self.recorded(&experiment, &rewrite::controllers(&document))?;
+        let Named { experiment, mut document, recorded, kept } = Named::load(&self.name)?;
         let mut orders: Vec<Order> = Vec::new();
         let mut designs: Vec<Designs> = Vec::new();
         for one in &recorded {
@@ -146,12 +113,6 @@ impl Args {
             }
             let order = orders.iter().find(|other| other.name == name).expect("it is there");
             designs.push(Designs { controller: one.controller.clone(), of: order.tables(table) });
-        }
-        if orders.is_empty() {
-            let problem = format!("{} runs no table that records its model", self.name);
-            return Err(
-                Failure::usage(problem).with_tip("exm experiment list prints those that do")
-            );
         }
         std::fs::create_dir_all(&self.out).map_err(|error| {
             Failure::new(format!("cannot make the folder {}: {error}", self.out.display()))
@@ -168,25 +129,6 @@ impl Args {
         let designs = carry_out(&orders, self.quiet)?;
         self.printing.print(&Designed { experiment: path, designs, kept })?;
         Ok(ExitCode::SUCCESS)
-    }
-
-    /// The tables among `controllers` that record their design, and those that do not.
-    fn recorded(
-        &self,
-        experiment: &Experiment,
-        controllers: &[String],
-    ) -> Result<(Vec<Recorded>, Vec<String>), Failure> {
-        let (mut recorded, mut kept) = (Vec::new(), Vec::new());
-        for (controller, file) in tables_of(experiment, controllers)? {
-            match exm_design::model_of(&file) {
-                Some(model) => recorded.push(Recorded { controller, file, model }),
-                None => {
-                    note(&format!("{controller} records no model, and stays as it is"));
-                    kept.push(controller);
-                }
-            }
-        }
-        Ok((recorded, kept))
     }
 
     /// The design called `name` that some of the `recorded` tables are of.
@@ -252,75 +194,5 @@ impl Order {
         let seeds = (self.seed..self.seed + self.seeds).filter(|_| self.seeds > 1);
         let of_seeds = seeds.map(|seed| format!("{}.seed{seed}{ending}", self.name));
         std::iter::once(best).chain(of_seeds).collect()
-    }
-}
-
-/// The tables among `controllers` that are at hand.
-fn tables_of(
-    experiment: &Experiment,
-    controllers: &[String],
-) -> Result<Vec<(String, TableFile)>, Failure> {
-    let mut found = Vec::new();
-    for name in controllers {
-        if Builtin::name_in(name).is_some() || outside::is_outside(name) {
-            continue;
-        }
-        let is_file = [".json", ".dna"].iter().any(|ending| name.ends_with(ending));
-        let mut schemes = experiment.schemes.iter();
-        let is_optional =
-            schemes.any(|scheme| scheme.is_optional && scheme.controllers.contains(name));
-        match tables::for_controller(name, &experiment.folder().join(name)) {
-            Ok(file) => found.push((name.clone(), file)),
-            // It is another kind of transport, or may be missing.
-            Err(_) if !is_file || is_optional => {}
-            Err(problem) => return Err(Failure::new(problem)),
-        }
-    }
-    Ok(found)
-}
-
-/// "learn-2x" of "tables/learn-2x.json".
-fn stem(controller: &str) -> String {
-    let name = Path::new(controller).file_name().map(|name| name.to_string_lossy().into_owned());
-    let name = name.unwrap_or_else(|| controller.to_owned());
-    let endings = [".json", ".dna"];
-    let stem = endings.iter().find_map(|ending| name.strip_suffix(ending));
-    stem.map_or_else(|| name.clone(), str::to_owned)
-}
-
-/// The text of the experiment called `name`.
-fn source(name: &str) -> Result<String, Failure> {
-    if let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == name) {
-        return Ok((*text).to_owned());
-    }
-    std::fs::read_to_string(name)
-        .map_err(|error| Failure::new(format!("{name} cannot be read: {error}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_table_is_called_by_the_name_of_its_file() {
-        assert_eq!(stem("tables/learn-2x.json"), "learn-2x");
-        assert_eq!(stem("diversity.delay"), "diversity.delay");
-    }
-
-    #[test]
-    fn designs_are_called_without_their_seeds() {
-        let names = |controller: &str, model: &str| {
-            let file = exm_design::shipped::table("1x").unwrap();
-            let (controller, model) = (controller.to_owned(), Model::shipped(model).unwrap());
-            Recorded { controller, file, model }.names()
-        };
-        assert_eq!(
-            names("a/learn-1000x.16min.json", "learn-1000x"),
-            ("learn-1000x.16min".into(), None)
-        );
-        assert_eq!(names("learn-2x.seed12", "learn-2x"), ("learn-2x".into(), None));
-        let delay = Some("delay".to_owned());
-        assert_eq!(names("diversity.delay", "diversity"), ("diversity".into(), delay.clone()));
-        assert_eq!(names("diversity.seed2.delay.json", "diversity"), ("diversity".into(), delay));
     }
 }

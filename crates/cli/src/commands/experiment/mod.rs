@@ -1,7 +1,9 @@
 //! `exm experiment`: the papers' figures and tables, and the user's own, from a file.
 
+mod cross;
 mod design;
 pub(crate) mod list;
+mod recorded;
 mod rewrite;
 mod run;
 mod show;
@@ -22,11 +24,13 @@ Examples:
   exm experiment list
   exm experiment run thesis-3-4
   exm experiment show results/thesis-3-4
-  exm experiment design thesis-4-1 --out again";
+  exm experiment design thesis-4-1 --out again
+  exm experiment cross thesis-4-1";
 
 subcommands! {
     /// Run the papers' experiments, or your own, and show their results
     {
+        Cross(cross),
         Design(design),
         List(list),
         Run(run),
