@@ -247,6 +247,15 @@ impl Designer {
         }
     }
 
+    /// How many stages of the default search have ended since the one that ended with the best table so far; 0 for the papers'
+    /// search.
+    pub fn stages_without_gain(&self) -> u32 {
+        match &self.state {
+            State::Evolve(search) => search.stages_without_gain(),
+            State::Paper(_) => 0,
+        }
+    }
+
     /// The model of the design.
     pub fn model(&self) -> &Model {
         &self.model
@@ -409,6 +418,23 @@ mod tests {
             let gain = score(last.finish()) - first;
             assert!(gain > 0.1, "{search}: {gain}");
         }
+    }
+
+    #[test]
+    fn stages_are_counted_from_the_best() {
+        let mut designer = designer(SearchKind::Evolve);
+        let (mut best, mut since) = (f64::NEG_INFINITY, 0);
+        let mut without_gain = 0;
+        for _ in 0..400 {
+            let Some(judged) = designer.step().judged else { continue };
+            since = if judged > best { 0 } else { since + 1 };
+            best = best.max(judged);
+            assert_eq!(designer.stages_without_gain(), since);
+            without_gain = without_gain.max(since);
+        }
+        assert!(without_gain > 0, "a small model is soon exhausted");
+        let resumed = Designer::resume(&designer.checkpoint()).unwrap();
+        assert_eq!(resumed.stages_without_gain(), since);
     }
 
     #[test]

@@ -65,6 +65,8 @@ pub(crate) struct Evolution {
     precision: Precision,
     /// The best final tables of a stage, and their score on the evaluation specimens.
     best: Option<(Vec<RuleTable>, f64)>,
+    /// How many stages have ended since without a better one.
+    stale: u32,
 }
 
 /// Counts generations.
@@ -98,6 +100,8 @@ pub(crate) struct Saved {
     precision: Precision,
     lines: Vec<SavedLine>,
     best_score: Option<f64>,
+    #[serde(default)]
+    stale: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -275,12 +279,17 @@ impl Evolution {
         );
         let clock = Clock::stage(0, line.rules());
         let precision = Precision::new(model.design().specimens);
-        Evolution { lines: vec![line; LINES], clock, precision, best: None }
+        Evolution { lines: vec![line; LINES], clock, precision, best: None, stale: 0 }
     }
 
     /// The current tables: those of the first line.
     pub(crate) fn current(&self) -> Vec<RuleTable> {
         self.lines[0].tables()
+    }
+
+    /// How many stages have ended since the best table was found.
+    pub(crate) fn stages_without_gain(&self) -> u32 {
+        self.stale
     }
 
     /// The best tables so far: the final ones of earlier stages, or the current ones if they have a better
@@ -383,6 +392,9 @@ impl Evolution {
         let best = best.expect("there is a line");
         if self.best.as_ref().is_none_or(|(_, score)| scores[best] > *score) {
             self.best = Some((tables[best].clone(), scores[best]));
+            self.stale = 0;
+        } else {
+            self.stale += 1;
         }
         self.lines.swap(0, best);
         self.lines.truncate(1);
@@ -408,6 +420,7 @@ impl Evolution {
             precision: self.precision,
             lines: lines.collect(),
             best_score: self.best.as_ref().map(|(_, score)| *score),
+            stale: self.stale,
         };
         (tables, saved)
     }
@@ -429,7 +442,7 @@ impl Evolution {
             None if best.is_empty() => None,
             _ => return None,
         };
-        Some(Evolution { lines, clock: saved.clock, precision, best })
+        Some(Evolution { lines, clock: saved.clock, precision, best, stale: saved.stale })
     }
 }
 

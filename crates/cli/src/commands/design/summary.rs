@@ -14,6 +14,9 @@ use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
 
+/// A search is stuck if so many stages have ended without a better table.
+const STUCK: u32 = 2;
+
 /// A finished design.
 #[derive(Serialize)]
 pub(super) struct Summary {
@@ -28,6 +31,8 @@ pub(super) struct Summary {
     cpu_seconds: f64,
     phases: Phases,
     end: String,
+    /// Stages that ended since the best table was found.
+    stages_without_gain: u32,
     held_out: Option<HeldOut>,
     /// The first, which is the only one unless the model designs several.
     table: PathBuf,
@@ -88,6 +93,7 @@ impl Summary {
             cpu_seconds: finished.phases.sum(),
             phases: finished.phases,
             end: finished.end.to_string(),
+            stages_without_gain: designer.stages_without_gain(),
             held_out: scores.map(|scores| HeldOut::new(model, scores)),
             table: finished.outputs[0].clone(),
             tables: tables(finished),
@@ -187,6 +193,14 @@ impl fmt::Display for Summary {
         }
         if let Some(picture) = &self.picture {
             writeln!(f, "picture         {}", picture.display())?;
+        }
+        if self.stages_without_gain >= STUCK {
+            let stages = self.stages_without_gain;
+            let text = format!(
+                "The last {stages} stages of the search found nothing better: it is stuck. Another seed may get \
+                 further (--seeds 3), and so may more specimens in the model ([design] specimens)."
+            );
+            write!(f, "\n{}", layout::paragraph(&text))?;
         }
         writeln!(f, "\nNext:\n  exm table show {table}")?;
         writeln!(f, "  exm score {table} aimd --model {model}")?;
