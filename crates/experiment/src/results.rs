@@ -149,8 +149,8 @@ pub struct Comparison {
 pub struct Ratio {
     /// Ours.
     pub ours: f64,
-    /// Its 95 % interval, by a bootstrap over runs, whose traffic both share; where one of them has several designs, over
-    /// these as well.
+    /// Its 95 % interval, by a bootstrap over runs, whose traffic both share; where one of them has several designs,
+    /// over these as well.
     pub interval: Option<[f64; 2]>,
     /// The paper's.
     pub paper: Option<f64>,

@@ -109,8 +109,8 @@ impl<'a> Sample<'a> {
             .then_some([interval.low, interval.high])
     }
 
-    /// How far, in 95 % of all cases, the luck of its designs moves the mean over them of a `statistic` of one, by Student's
-    /// t. `None` for a single design, of whose luck nothing is known.
+    /// How far, in 95 % of all cases, the luck of its designs moves the mean over them of a `statistic` of one, by
+    /// Student's t. `None` for a single design, of whose luck nothing is known.
     pub(crate) fn spread(&self, statistic: impl Fn(&Runs<'a>) -> Option<f64>) -> Option<f64> {
         let values: Vec<f64> = self.designs.iter().filter_map(statistic).collect();
         Estimate::of_any(&values).map(|estimate| estimate.reach()).filter(|reach| reach.is_finite())
@@ -142,8 +142,8 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// An interval around `value` that takes in both the luck of the runs and that of designs, of which each may be unknown:
-/// independent deviations add in squares.
+/// An interval around `value` that takes in both the luck of the runs and that of designs, of which each may be
+/// unknown: independent deviations add in squares.
 pub(crate) fn widened(
     value: f64,
     of_runs: Option<[f64; 2]>,

@@ -15,7 +15,8 @@ pub struct Summary {
     pub samples: usize,
     /// Each metric by its name; those without a value are missing.
     pub values: BTreeMap<String, f64>,
-    /// The 95 % intervals of some of them, by a bootstrap over runs; of a scheme with several designs, over these as well.
+    /// The 95 % intervals of some of them, by a bootstrap over runs; of a scheme with several designs, over these as
+    /// well.
     pub intervals: BTreeMap<String, [f64; 2]>,
     /// The one-sigma ellipse of the most likely Gaussian; x is the delay in ms, y the throughput.
     /// Pictures, whose delay is on a logarithmic axis, draw that of the delay's logarithm.

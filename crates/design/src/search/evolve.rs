@@ -361,7 +361,8 @@ impl Evolution {
             let candidates: Vec<_> = self.lines.iter().zip(&draws).flat_map(of_line).collect();
             let round = Round { model, block, specimens: &specimens, candidates: &candidates };
             let scores = evaluator.scores(&round)?;
-            // The lines are of one age: the first tells enough of all. All tables of a generation have the same specimens.
+            // The lines are of one age: the first tells enough of all. All tables of a generation have the same
+            // specimens.
             if index + 1 == species {
                 self.precision.learn(&scores[..draws[0].len() * count], model.design().specimens);
             }
@@ -446,8 +447,8 @@ impl Evolution {
     }
 }
 
-/// The step of each of so many `genes` after growth. The more there are, the smaller: the length of a step over all of them grows with the root of
-/// their number.
+/// The step of each of so many `genes` after growth. The more there are, the smaller: the length of a step over all of
+/// them grows with the root of their number.
 fn grown_step(genes: usize) -> f64 {
     (GROWN_LENGTH / (genes as f64).sqrt()).min(GROWN_STEP)
 }

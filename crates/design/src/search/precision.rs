@@ -41,8 +41,8 @@ impl Precision {
             && [self.signal, self.noise].iter().all(|variance| variance.is_finite())
     }
 
-    /// Learns from the `scores` of candidates that were drawn around one place, each on every specimen; the next generation has at most
-    /// `most` specimens.
+    /// Learns from the `scores` of candidates that were drawn around one place, each on every specimen; the next
+    /// generation has at most `most` specimens.
     pub(super) fn learn(&mut self, scores: &[f64], most: usize) {
         let Some((signal, noise)) = variances(scores, self.specimens) else { return };
         let weight = if self.noise == 0.0 { 1.0 } else { WEIGHT };

@@ -74,9 +74,9 @@ impl Model {
     /// A model of `draw = "random"` is drawn by Latin hypercube: each quantity's range is cut into
     /// `count` equally likely parts, every part has one specimen somewhere within it, and which
     /// parts meet in a specimen is random. One of `draw = "grid"` goes through its networks
-    /// in turn, each block of equal length beginning where the last has ended. A block that is shorter than the grid is drawn from
-    /// it by Latin hypercube, so that it has each rate, round trip and number of senders about as often. Either way every
-    /// specimen has a seed of its own.
+    /// in turn, each block of equal length beginning where the last has ended. A block that is shorter than the grid
+    /// is drawn from it by Latin hypercube, so that it has each rate, round trip and number of senders about as often.
+    /// Either way every specimen has a seed of its own.
     pub fn specimens(&self, seed: u64, block: u64, count: usize) -> Vec<Specimen> {
         // A block's own seed, so that any block can be drawn without those before it.
         let block_seed = Stream::new(seed, Purpose::Specimen, block as usize).seed();

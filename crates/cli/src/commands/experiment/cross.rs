@@ -76,11 +76,12 @@ struct Row {
     table: String,
     designs: usize,
     score: f64,
-    /// Its score less that of the table that was designed for the model; none for that one, and for others that were.
+    /// Its score less that of the table that was designed for the model; none for that one, and for others of the
+    /// same model.
     difference: Option<Difference>,
 }
 
-/// A difference and its 95 % interval, which is unknown for a single network.
+/// A difference and its 95 % interval.
 #[derive(Clone, Copy, Serialize)]
 struct Difference {
     mean: f64,
@@ -213,8 +214,8 @@ impl Sample {
         mean(&self.by_network())
     }
 
-    /// How far the luck of its designs moves its mean in 95 % of all cases; 0 for a single design, of whose luck nothing is
-    /// known.
+    /// How far the luck of its designs moves its mean in 95 % of all cases; 0 for a single design, of whose luck
+    /// nothing is known.
     fn luck(&self) -> f64 {
         let means: Vec<f64> = self.designs.iter().map(|design| mean(design)).collect();
         let reach = Estimate::of(&means).reach();

@@ -187,7 +187,8 @@ impl Args {
 }
 
 impl Order {
-    /// The names of its files of the table called `table`, relative to the folder: first the best, then, of several seeds, that of each.
+    /// The names of its files of the table called `table`, relative to the folder: first the best, then, of several
+    /// seeds, that of each.
     fn tables(&self, table: Option<String>) -> Vec<String> {
         let ending = table.map_or_else(|| ".json".to_owned(), |table| format!(".{table}.json"));
         let best = format!("{}{ending}", self.name);
