@@ -44,7 +44,7 @@ pub(super) struct AxesTable {
 
 /// A word or several.
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "this is neither a word in quotes nor a list of such words")]
 pub(super) enum OneOrMore {
     One(String),
     More(Vec<String>),

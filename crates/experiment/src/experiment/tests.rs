@@ -85,6 +85,15 @@ fn ratios_axes_and_ellipses_are_checked() {
 }
 
 #[test]
+fn a_list_of_designs_is_checked() {
+    let with = |list: &str| refusal("controller = \"reno\"", &format!("controller = {list}"));
+    assert!(with("[]").contains("there is no table in the list"), "{}", with("[]"));
+    let twice = with("[\"a.json\", \"b.json\", \"a.json\"]");
+    assert!(twice.contains("\"a.json\" is listed twice"), "{twice}");
+    assert!(with("[1, 2]").contains("neither a word in quotes nor a list"), "{}", with("[1, 2]"));
+}
+
+#[test]
 fn notes_are_paragraphs() {
     let with = |notes: &str| {
         let text = FILE.replacen("runs = 3", &format!("runs = 3\nnotes = {notes}"), 1);

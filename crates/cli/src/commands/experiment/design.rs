@@ -192,7 +192,7 @@ impl Order {
     fn tables(&self, table: Option<String>) -> Vec<String> {
         let ending = table.map_or_else(|| ".json".to_owned(), |table| format!(".{table}.json"));
         let best = format!("{}{ending}", self.name);
-        let seeds = (self.seed..self.seed + self.seeds).filter(|_| self.seeds > 1);
+        let seeds = (self.seed..self.seed.saturating_add(self.seeds)).filter(|_| self.seeds > 1);
         let of_seeds = seeds.map(|seed| format!("{}.seed{seed}{ending}", self.name));
         std::iter::once(best).chain(of_seeds).collect()
     }

@@ -1,6 +1,7 @@
 //! The controllers in the text of an experiment, found and replaced; all else stays as it is, comments included.
 
 use crate::shell::Failure;
+use std::collections::BTreeSet;
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
 /// The key of files that names tables, and the end of paths to it.
@@ -26,13 +27,7 @@ pub(super) fn controllers(document: &DocumentMut) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut document = document.clone();
     visit(document.as_table_mut(), &mut |value| {
-        let names = match value {
-            Value::Array(list) => {
-                list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
-            }
-            other => other.as_str().map(str::to_owned).into_iter().collect::<Vec<_>>(),
-        };
-        for name in names {
+        for name in names(value) {
             if name != SCHEME && !found.contains(&name) {
                 found.push(name);
             }
@@ -43,44 +38,39 @@ pub(super) fn controllers(document: &DocumentMut) -> Vec<String> {
 
 /// Has schemes run all of the `designs` of their tables, and other flows the best.
 pub(super) fn replace(document: &mut DocumentMut, designs: &[Designs]) {
-    let of = |name: Option<&str>| designs.iter().find(|one| Some(one.controller.as_str()) == name);
-    let replace_by_best = |value: &mut Value| {
-        if let Some(one) = of(value.as_str()) {
-            set(value, one.of[0].clone().into());
-        }
-    };
+    let of = |name: &str| designs.iter().find(|one| one.controller == name);
     let schemes = document.get_mut("experiment").and_then(|table| table.get_mut("scheme"));
-    for scheme in
-        schemes.and_then(Item::as_array_of_tables_mut).into_iter().flat_map(|all| all.iter_mut())
-    {
-        if let Some(value) = scheme.get_mut(KEY).and_then(Item::as_value_mut) {
-            let names: Vec<String> = match &*value {
-                Value::Array(list) => {
-                    list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
-                }
-                other => other.as_str().map(str::to_owned).into_iter().collect(),
-            };
-            let mut all: Vec<String> = Vec::new();
-            for name in names {
-                let kept = || vec![name.clone()];
-                let designs = of(Some(&name)).map_or_else(kept, |one| one.several().to_vec());
-                all.extend(
-                    designs.into_iter().filter(|design| !all.contains(design)).collect::<Vec<_>>(),
-                );
-            }
-            match &all[..] {
-                [one] => set(value, one.clone().into()),
-                _ => set(value, Value::Array(Array::from_iter(all))),
-            }
+    let schemes = schemes.and_then(Item::as_array_of_tables_mut).into_iter();
+    for scheme in schemes.flat_map(|all| all.iter_mut()) {
+        let Some(value) = scheme.get_mut(KEY).and_then(Item::as_value_mut) else { continue };
+        let several = |name: String| of(&name).map_or_else(|| vec![name.clone()], Designs::several);
+        let mut all: Vec<String> = names(value).into_iter().flat_map(several).collect();
+        // Each table of a list of designs stands for the same new ones.
+        let mut seen = BTreeSet::new();
+        all.retain(|name| seen.insert(name.clone()));
+        match &all[..] {
+            [one] => set(value, one.clone().into()),
+            _ => set(value, Value::Array(Array::from_iter(all))),
         }
     }
-    visit(document.as_table_mut(), &mut { replace_by_best });
+    visit(document.as_table_mut(), &mut |value| {
+        if let Some(one) = value.as_str().and_then(of) {
+            set(value, one.of[0].clone().into());
+        }
+    });
+}
+
+/// The names in `value`: one, or a list.
+fn names(value: &Value) -> Vec<String> {
+    let list: Vec<&Value> =
+        value.as_array().map_or_else(|| vec![value], |all| all.iter().collect());
+    list.into_iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 impl Designs {
     /// Each of several, or the only one.
-    fn several(&self) -> &[String] {
-        if self.of.len() > 1 { &self.of[1..] } else { &self.of }
+    fn several(&self) -> Vec<String> {
+        if self.of.len() > 1 { self.of[1..].to_vec() } else { self.of.clone() }
     }
 }
 
