@@ -71,7 +71,7 @@ impl Model {
         let scores = mixed.senders.iter().zip(&bounds).filter_map(|(sender, bound)| {
             let class = &self.classes()[sender.class];
             let counts = class.is_designed() && bound.was_on();
-            counts.then(|| bound.value(&class.objective, mixed.path(sender)))
+            counts.then(|| class.objective.of_bound(mixed.path(sender), bound))
         });
         mean(scores).unwrap_or(0.0)
     }

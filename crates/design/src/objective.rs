@@ -1,10 +1,9 @@
 //! [`Objective`]: the function that a design maximises.
 
-mod fair;
-mod fluid;
+mod bound;
 mod omniscient;
 
-pub(crate) use fluid::bounds;
+pub(crate) use bound::bounds;
 
 use exm_measure::mean;
 use exm_sim::MeasuredOver;

@@ -11,41 +11,14 @@
 
 use exm_table::TableFile;
 
-macro_rules! texts {
-    ($folder:literal, $ending:literal: $($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../", $folder, "/", $name, $ending)))),*]
-    };
-}
-
 /// The models: the name and the text of each, in the order of names.
-pub const MODELS: &[(&str, &str)] = texts![
-    "models", ".toml":
-    "10x", "1x", "alone-delay", "alone-throughput", "coexist", "datacenter", "demo", "diversity",
-    "general-delta0.1", "general-delta1", "general-delta10", "general16", "harder", "hosts-delta1", "knock-ack",
-    "knock-none", "knock-pace", "knock-ratio", "knock-send", "knock-slow", "knock-window", "learn-1000x",
-    "learn-100x", "learn-10x", "learn-2x", "only-ack", "only-ack-ratio", "only-ack-slow", "only-none",
-    "only-ratio", "only-ratio-slow", "only-send", "only-send-ack", "only-send-ratio", "only-send-slow",
-    "only-slow", "parking-one", "parking-two", "rtt-140-160", "rtt-145-155", "rtt-150", "rtt-50-250",
-    "senders-10", "senders-100", "senders-2", "senders-20", "senders-50", "signals-lossy-loss", "signals-lossy-none", "signals-racks-ecn", "signals-racks-none",
-    "signals-red-ecn", "signals-red-none", "tcp-10", "tcp-100", "tcp-25",
-    "tcp-75", "tcp-aware", "tcp-naive", "together",
-];
+pub const MODELS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/models.rs"));
 
 /// The rule tables, which this program designed: the name and the text of each, in the order of names.
-pub const TABLES: &[(&str, &str)] = texts![
-    "remyccs", ".json":
-    "10x", "1x", "alone-delay", "alone-throughput", "coexist", "datacenter", "diversity.delay",
-    "diversity.throughput", "general-delta0.1", "general-delta1", "general-delta10", "harder.15s",
-    "harder.1min", "harder.4min", "harder.8min", "hosts-delta1", "knock-ack", "knock-none", "knock-pace", "knock-ratio",
-    "knock-send", "knock-slow", "knock-window", "learn-1000x", "learn-1000x.16min", "learn-1000x.1min",
-    "learn-1000x.4min", "learn-100x", "learn-10x", "learn-2x", "learn-2x.16min", "learn-2x.1min",
-    "learn-2x.4min", "only-ack", "only-ack-ratio", "only-ack-slow", "only-none", "only-ratio",
-    "only-ratio-slow", "only-send", "only-send-ack", "only-send-ratio", "only-send-slow", "only-slow",
-    "parking-one", "parking-two", "rtt-140-160", "rtt-145-155", "rtt-150", "rtt-50-250", "senders-10",
-    "senders-100", "senders-2", "senders-20", "senders-50", "signals-lossy-loss", "signals-lossy-none", "signals-racks-ecn", "signals-racks-none",
-    "signals-red-ecn", "signals-red-none", "tcp-10", "tcp-100", "tcp-25", "tcp-75",
-    "tcp-aware", "tcp-naive", "together",
-];
+pub const TABLES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/remyccs.rs"));
+
+/// The names and the compressed texts of all [`designs`].
+const DESIGNS: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/designs.rs"));
 
 /// The rule table called `name` in [`TABLES`], with its provenance; `None` if there is
 /// none.
@@ -55,6 +28,23 @@ pub const TABLES: &[(&str, &str)] = texts![
 pub fn table(name: &str) -> Option<TableFile> {
     let text = find(TABLES, name)?;
     Some(TableFile::from_json(text).expect("shipped tables are valid"))
+}
+
+/// The names of all designs behind those of the [`TABLES`] that are the best of several: "learn-2x.seed3" is that of
+/// seed 3. Experiments run them, so that their intervals include the luck of a design.
+pub fn designs() -> impl Iterator<Item = &'static str> {
+    DESIGNS.iter().map(|&(name, _)| name)
+}
+
+/// One of the [`designs`]; `None` if there is none of this name.
+///
+/// # Panics
+/// Never: a test reads all of them.
+pub fn design(name: &str) -> Option<TableFile> {
+    let &(_, packed) = DESIGNS.iter().find(|(known, _)| *known == name)?;
+    let text = miniz_oxide::inflate::decompress_to_vec(packed).expect("it was packed whole");
+    let text = String::from_utf8(text).expect("a table is text");
+    Some(TableFile::from_json(&text).expect("shipped designs are valid"))
 }
 
 /// The text of the model called `name` in [`MODELS`]; `None` if there is none.
@@ -72,34 +62,17 @@ mod tests {
     use crate::Model;
     use crate::check::check;
     use crate::stress::HELD_OUT_SEED;
-    use std::path::Path;
-
-    /// The names of the files in `folder` that end in `ending`, sorted.
-    fn names(folder: &str, ending: &str) -> Vec<String> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-        let files = folder.read_dir().unwrap().map(|file| file.unwrap().file_name());
-        let mut names: Vec<String> = files
-            .filter_map(|file| file.to_str().unwrap().strip_suffix(ending).map(str::to_owned))
-            .collect();
-        names.sort();
-        names
-    }
-
-    /// What is added to a folder must be added to its list, too.
-    #[test]
-    fn all_models_and_tables_of_the_folders_are_shipped() {
-        let listed = |texts: &[(&str, &str)]| -> Vec<String> {
-            texts.iter().map(|&(name, _)| name.to_owned()).collect()
-        };
-        assert_eq!(listed(MODELS), names("models", ".toml"));
-        assert_eq!(listed(TABLES), names("remyccs", ".json"));
-    }
 
     /// The model that the table `name` was designed for. One of several that were designed together has its
-    /// own name after a dot.
+    /// own name after a dot, and a design its seed.
     fn model_of(name: &str) -> Model {
-        let several = || Model::shipped(name.rsplit_once('.')?.0);
-        Model::shipped(name).or_else(several).unwrap()
+        let mut name = name;
+        loop {
+            match Model::shipped(name) {
+                Some(model) => return model,
+                None => name = name.rsplit_once('.').expect("a table has a model").0,
+            }
+        }
     }
 
     /// The file of a hardened table records how it behaves around its model.
@@ -126,8 +99,9 @@ mod tests {
     /// The file of each table has the model it was designed for, which is the shipped one of its name.
     #[test]
     fn tables_are_those_of_the_models_of_their_names() {
-        for (name, _) in TABLES {
-            let table = table(name).unwrap();
+        let tables = TABLES.iter().map(|&(name, _)| (name, table(name)));
+        for (name, table) in tables.chain(designs().map(|name| (name, design(name)))) {
+            let table = table.unwrap();
             let designed = Model::parse(table.provenance.model.as_deref().unwrap(), name).unwrap();
             assert_eq!(designed.fingerprint(), model_of(name).fingerprint(), "{name}");
         }

@@ -1,6 +1,7 @@
 //! [`Case`]: one network of a plan; [`Asked`]: the optional measurements of its runs.
 
 use crate::twin::SimulatedTwin;
+use exm_sim::fluid::Fluid;
 use exm_sim::network::Network;
 use exm_sim::scenario::Scenario;
 use exm_units::{Fnv1a, Span};
@@ -47,6 +48,8 @@ pub struct Case {
     pub is_own: Vec<bool>,
     /// The trace of the first flow's path: the name of its file, or "synthetic lte".
     pub trace: Option<String>,
+    /// What stands for its senders, if they are omniscient.
+    pub(crate) fluid: Option<Fluid>,
     /// Its simulated twin, if a [`Backend`](crate::Backend) runs it.
     pub(crate) twin: Option<SimulatedTwin>,
     pub(crate) name: String,

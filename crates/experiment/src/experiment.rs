@@ -5,6 +5,7 @@ mod reader;
 use crate::edit::{Change, What};
 use crate::file::File;
 use crate::metric::{DELAY_REDUCTION, Metric, SPEEDUP};
+use crate::omniscient;
 use crate::sweep::{Point, Sweep};
 use exm_grammar::{FileError, Offset, Source};
 use exm_sim::scenario::{Scenario, is_synthetic};
@@ -121,7 +122,7 @@ impl FigureKind {
 pub struct Scheme {
     /// Its name.
     pub name: String,
-    /// Its controller, a name or a table; several are tables that were designed for one model with different seeds, and
+    /// Its controller: a name, a table, or "omniscient" for senders that know the network; several are tables that were designed for one model with different seeds, and
     /// the scheme is measured by their means. None if the file's own are used.
     pub controllers: Vec<String>,
     /// The name of its queue discipline, if it differs from the file's.
@@ -237,7 +238,10 @@ impl Experiment {
 impl Scheme {
     /// The change that has its flows run `controller`.
     pub(crate) fn runs(&self, controller: &str) -> Change {
-        Change { what: What::Controller(controller.to_owned()), place: self.place }
+        Change {
+            what: What::Controller(omniscient::stand_in(controller).to_owned()),
+            place: self.place,
+        }
     }
 
     /// Its tables, if they are several designs.

@@ -197,11 +197,11 @@ impl Artist<'_> {
     fn sweep(&self, words: Words, cases: &[usize]) -> Files {
         let experiment = &self.plan.experiment;
         let points = experiment.points();
-        let (x_axis, x_scale, y) = experiment.sweep.as_ref().map_or_else(
-            || (String::new(), Scale::Linear, "throughput"),
+        let scale = |is_log: bool| if is_log { Scale::Log } else { Scale::Linear };
+        let (x_axis, [x_scale, y_scale], y) = experiment.sweep.as_ref().map_or_else(
+            || (String::new(), [Scale::Linear; 2], "throughput"),
             |sweep| {
-                let scale = if sweep.is_log { Scale::Log } else { Scale::Linear };
-                (sweep.title.clone(), scale, sweep.y.key)
+                (sweep.title.clone(), [sweep.is_log, sweep.is_log_in_y].map(scale), sweep.y.key)
             },
         );
         let line = |scheme: usize| {
@@ -237,10 +237,22 @@ impl Artist<'_> {
             x_axis,
             x_scale,
             y_axis: y_axis.to_owned(),
+            y_scale,
+            areas: self.areas(&schemes),
             lines,
             ranges: schemes.iter().filter_map(range).collect(),
         };
         Files::of(&figure)
+    }
+
+    /// Which two of `schemes`, by their places there, share a curve: they are the edges of an area.
+    fn areas(&self, schemes: &[usize]) -> Vec<[usize; 2]> {
+        let curve = |place: usize| self.plan.experiment.schemes[schemes[place]].curve.as_ref();
+        let next = |place: usize| {
+            let own = curve(place)?;
+            (place + 1..schemes.len()).find(|&other| curve(other) == Some(own))
+        };
+        (0..schemes.len()).filter_map(|place| Some([place, next(place)?])).collect()
     }
 
     /// The share of the throughput of each group of flows.

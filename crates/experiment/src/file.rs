@@ -104,6 +104,7 @@ pub(super) struct SweepTable {
     pub(super) points: Option<Spanned<u64>>,
     pub(super) scale: Option<Spanned<String>>,
     pub(super) y: Option<Spanned<String>>,
+    pub(super) y_scale: Option<Spanned<String>>,
 }
 
 /// Where `value` starts.

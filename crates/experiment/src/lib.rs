@@ -25,20 +25,20 @@
 //! | key | meaning |
 //! |---|---|
 //! | `name` | its name |
-//! | `controller` | replaces `controller = "scheme"` wherever the scenario has it |
+//! | `controller` | replaces `controller = "scheme"` wherever the scenario has it; a list of tables that were designed with different seeds; or `"omniscient"`: senders that have their proportionally fair share at once and never queue, which are computed |
 //! | `queue` | the queue of every link, as a scenario has it: `"codel target=5ms"`, or a table of its `name` and parameters |
 //! | `tcp` | settings added to the scenario's `[tcp]` |
 //! | `set` | other keys of the scenario, by their paths: `{ "dumbbell.buffer" = "5 BDP" }` |
 //! | `paper` | the papers' numbers for it: `{ speedup = 2.1, mean_rtt = 7.5 }`; lists where there is a sweep; tables for groups of flows, or for ratios to a reference |
 //! | `optional_file` | if its table is absent, the scheme is left out with a note |
 //! | `designed_for` | the range of the sweep that it was designed for |
-//! | `curve` | a name that it shares with the schemes that a line joins it with, in the order of the file; with curves no efficient frontier is drawn |
+//! | `curve` | a name that it shares with other schemes: a line joins their points, in the order of the file, and no efficient frontier is drawn; over a sweep, the area between their lines is shaded |
 //! | `frontier` | the name of the efficient frontier that it takes part in; schemes without one take part in all |
 //!
 //! Everything is run once for each `[[experiment.variant]]`, which has a `name`, `tcp`, `set` and a `note`.
 //! With a table `[experiment.sweep]`, the `key` of the scenario takes each of its `values`, or this many
-//! `points` `from` one value `to` another on a `scale`, `"linear"` or `"log"`; `y` is the metric drawn over it
-//! and `title` the label of its axis.
+//! `points` `from` one value `to` another on a `scale`, `"linear"` or `"log"`; `y` is the metric drawn over it,
+//! on the scale `y_scale`, and `title` the label of its axis.
 //!
 //! A path to a key has dots between its steps. A list of tables is one step, of all its members or of
 //! the one named next: `"flow.traffic.on"`, `"flow.web.rtt"`.
@@ -63,6 +63,7 @@ mod file;
 mod finding;
 mod folder;
 mod metric;
+mod omniscient;
 mod plan;
 pub mod queues;
 mod report;

@@ -6,6 +6,7 @@ use crate::case::{Asked, Case};
 use crate::edit::{self, Change, What};
 use crate::experiment::{Experiment, FigureKind, Scheme, Variant};
 use crate::metric::{CLAIM, COMPLETIONS, CONVERGENCES};
+use crate::omniscient;
 use crate::sweep::Point;
 use crate::traces::{GivenFigure, Pair};
 use exm_grammar::{FileError, Offset, suggest};
@@ -177,7 +178,11 @@ impl Plan {
     pub fn live(mut self, backend: &dyn Backend) -> Result<Plan, PlanError> {
         let mut refusals = vec![None; self.experiment.schemes.len()];
         for case in &mut self.cases {
-            match backend.twin(case) {
+            let twin = match case.fluid {
+                Some(_) => Err("omniscient senders are computed, and send nothing".to_owned()),
+                None => backend.twin(case),
+            };
+            match twin {
                 Ok(twin) => case.twin = Some(twin),
                 Err(reason) => refusals[case.scheme] = Some(reason),
             }
@@ -398,6 +403,11 @@ impl Maker<'_> {
             let place = line.and_then(|line| self.place_of(line)).or_else(of_scheme);
             self.experiment.text.error(place, error.problem())
         })?;
+        let fluid =
+            of_scheme.is_omniscient().then(|| omniscient::fluid(&scenario, &network)).transpose();
+        let fluid =
+            fluid.map_err(|problem| self.experiment.text.error(of_scheme.place, problem))?;
+        let controller = controller.map(|own| omniscient::stand_in(own));
         let own = scenario.flows.iter().map(|group| {
             self.experiment.is_of(&group.name)
                 && controller.is_none_or(|own| *own == group.controller)
@@ -406,7 +416,10 @@ impl Maker<'_> {
         if let [_, _, ..] = of_scheme.controllers[..] {
             name += &format!("/{}", of_scheme.controllers[design]);
         }
-        let hash = self.hash(&document, &scenario, &network);
+        let mut hash = self.hash(&document, &scenario, &network);
+        if fluid.is_some() {
+            hash.add(omniscient::NAME.as_bytes());
+        }
         let (is_own, twin, scheme_name) = (own.collect(), None, of_scheme.name.clone());
         let trace = edit::first_trace(&mut document).map(|trace| shown_trace(&trace));
         Ok(Case {
@@ -418,6 +431,7 @@ impl Maker<'_> {
             network,
             is_own,
             trace,
+            fluid,
             twin,
             name,
             scheme_name,

@@ -125,6 +125,9 @@ impl RunRow {
             Some(failure) => Err(failure.clone()),
             None => Ok(()),
         };
+        if let Some(fluid) = &case.fluid {
+            return Ok(RunRow::omniscient(case, fluid, seed));
+        }
         let Some(step) = asked.step() else {
             let report = engine::run(&case.network, seed);
             sound(&report)?;
@@ -188,7 +191,6 @@ impl FlowRow {
         let megabits = flow.bytes.get() as f64 * 8e-6;
         let rtt_ms = mean_ms(&flow.rtt);
         FlowRow {
-            group,
             on_s: flow.on_time.as_secs_f64(),
             throughput_mbps: (measured_s > 0.0).then(|| megabits / measured_s),
             share: flow.normalised_throughput(),
@@ -202,6 +204,27 @@ impl FlowRow {
             lost: flow.lost + flow.dropped_in_all(),
             completed: flow.completion.count(),
             completion_ms: mean_ms(&flow.completion),
+            ..FlowRow::of_group(group)
+        }
+    }
+
+    /// Of a flow of this group that was never on.
+    pub(crate) fn of_group(group: usize) -> FlowRow {
+        FlowRow {
+            group,
+            on_s: 0.0,
+            throughput_mbps: None,
+            share: None,
+            queueing_ms: None,
+            rtt_ms: None,
+            rtt_ratio: None,
+            sent: 0,
+            retransmitted: 0,
+            timeouts: 0,
+            delivered: 0,
+            lost: 0,
+            completed: 0,
+            completion_ms: None,
             completions: Vec::new(),
             convergence: None,
             claim_rtts: None,

@@ -18,6 +18,8 @@ pub struct Sweep {
     pub is_log: bool,
     /// The metric drawn over it.
     pub y: Metric,
+    /// Whether the axis of that is logarithmic.
+    pub is_log_in_y: bool,
     /// The values, in the order of the file.
     pub points: Vec<Point>,
 }
@@ -40,22 +42,15 @@ impl Sweep {
         fail: &dyn Fn(Offset, String) -> FileError,
     ) -> Result<Sweep, FileError> {
         let at = place(&table.key);
-        let is_log = match table.scale.as_ref().map(|scale| (scale.as_ref().as_str(), scale)) {
-            None | Some(("linear", _)) => false,
-            Some(("log", _)) => true,
-            Some((other, scale)) => {
-                let suggestion = suggest(other, &["linear", "log"]);
-                let problem = format!("there is no scale \"{other}\": {suggestion}");
-                return Err(fail(place(scale), problem));
-            }
-        };
+        let is_log_in_x = is_log(table.scale.as_ref(), fail)?;
+        let is_log_in_y = is_log(table.y_scale.as_ref(), fail)?;
         let values: Vec<(Value, Offset)> = match (&table.values, &table.from, &table.to) {
             (Some(values), None, None) => {
                 values.as_ref().iter().map(|value| (value.as_ref().clone(), place(value))).collect()
             }
             (None, Some(from), Some(to)) => {
                 let count = table.points.as_ref().map_or(10, |points| *points.as_ref());
-                let texts = between(from.as_ref(), to.as_ref(), count, is_log)
+                let texts = between(from.as_ref(), to.as_ref(), count, is_log_in_x)
                     .map_err(|problem| fail(place(from), problem))?;
                 texts.into_iter().map(|text| (Value::String(text), place(from))).collect()
             }
@@ -78,7 +73,23 @@ impl Sweep {
             unit => format!("{key}, {unit}"),
         });
         let y = Metric::named(&y).expect("was looked up");
-        Ok(Sweep { title, is_log, y, points })
+        Ok(Sweep { title, is_log: is_log_in_x, y, is_log_in_y, points })
+    }
+}
+
+/// Whether an axis of this scale is logarithmic.
+fn is_log(
+    scale: Option<&Spanned<String>>,
+    fail: &dyn Fn(Offset, String) -> FileError,
+) -> Result<bool, FileError> {
+    let Some(scale) = scale else { return Ok(false) };
+    match scale.as_ref().as_str() {
+        "linear" => Ok(false),
+        "log" => Ok(true),
+        other => {
+            let suggestion = suggest(other, &["linear", "log"]);
+            Err(fail(place(scale), format!("there is no scale \"{other}\": {suggestion}")))
+        }
     }
 }
 

@@ -307,6 +307,8 @@ fn a_sweep() {
         x_axis: "link rate, Mbps".to_owned(),
         x_scale: Scale::Log,
         y_axis: "log2(normalised throughput) - log2(RTT ratio)".to_owned(),
+        y_scale: Scale::Linear,
+        areas: Vec::new(),
         lines: vec![
             line(0, "RemyCC 1x", -0.3, 9.0),
             line(1, "RemyCC 10x", -0.6, 0.8),

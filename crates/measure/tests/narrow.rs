@@ -67,7 +67,9 @@ fn sweep() -> Sweep {
         x_axis: "rate of the link, Mbps".to_owned(),
         x_scale: Scale::Log,
         y_axis: Y_AXIS.to_owned(),
+        y_scale: Scale::Linear,
         lines: lines().into_iter().map(band).collect(),
+        areas: vec![[0, 1]],
         ranges: vec![DesignRange {
             name: "RemyCC: design range".to_owned(),
             low: 40.0,

@@ -7,7 +7,8 @@
 //! [`dumbbell`] is the fast path that the designer uses: RemyCCs that share one link of fixed rate,
 //! simulated without events. [`engine`] simulates any [`network`] by events, with any of the
 //! [`controllers`], of which those built in have names and parameters ([`builtin`]), and any queue discipline; a [`scenario`] describes such a network in a file,
-//! [`metrics`] are the results, and [`series`] record them over time. Both simulators draw
+//! [`metrics`] are the results, and [`series`] record them over time; [`fluid`] tells what omniscient senders would
+//! get. Both simulators draw
 //! [`traffic`] and losses from random streams of their own.
 
 mod active;
@@ -15,6 +16,7 @@ pub mod builtin;
 pub mod controllers;
 pub mod dumbbell;
 pub mod engine;
+pub mod fluid;
 pub mod metrics;
 pub mod network;
 pub mod scenario;

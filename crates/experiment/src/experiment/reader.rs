@@ -6,6 +6,7 @@ use crate::file::{
     AxesTable, ExperimentTable, OneOrMore, SchemeTable, Settings, SweepTable, VariantTable, place,
 };
 use crate::metric::{self, DELAY, DELAY_REDUCTION, Metric, SPEEDUP, THROUGHPUT, USUAL};
+use crate::omniscient;
 use crate::rows;
 use crate::sweep::{self, Sweep};
 use exm_grammar::{FileError, Offset, Source, suggest};
@@ -298,6 +299,9 @@ impl Reader<'_> {
             Some((_, name)) => format!("the table \"{name}\" is listed twice"),
             None if names.is_empty() => {
                 "there is no table in the list: name one at least".to_owned()
+            }
+            None if names.len() > 1 && names.iter().any(|name| name == omniscient::NAME) => {
+                "omniscient senders are a scheme of their own, and no design".to_owned()
             }
             None => return Ok(names),
         };

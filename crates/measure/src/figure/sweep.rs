@@ -24,10 +24,14 @@ pub struct Sweep {
     pub x_axis: String,
     /// How it is divided: logarithmic for rates.
     pub x_scale: Scale,
-    /// A line and its band for each scheme.
+    /// What is measured, with its unit: "throughput, Mbps".
     pub y_axis: String,
-    /// The schemes.
+    /// How it is divided.
+    pub y_scale: Scale,
+    /// A line and its band of confidence for each scheme.
     pub lines: Vec<Band>,
+    /// Between which lines, by number, the area is shaded: the edges of what one scheme does under different settings.
+    pub areas: Vec<[usize; 2]>,
     /// The ranges that some of them were designed for.
     pub ranges: Vec<DesignRange>,
 }
@@ -77,7 +81,7 @@ impl Plot for Sweep {
         let dots = || self.lines.iter().flat_map(|line| &line.dots);
         let values = points().flat_map(|p| [p.y, p.low, p.high]).chain(dots().map(|dot| dot.1));
         let values = extent(values);
-        let y = Axis::around(Scale::Linear, values);
+        let y = Axis::around(self.y_scale, values);
         let rows = self.ranges.len() as f64;
         let top = heading.bottom() + range_row(form) * rows + 2.0;
         let frame = Frame {
@@ -94,6 +98,13 @@ impl Plot for Sweep {
         heading.draw(&mut drawing);
         self.draw_shades(&mut drawing, &panel);
         panel.draw(&mut drawing, Some(&self.x_axis), &self.y_axis);
+        for &[a, b] in &self.areas {
+            let mut outline = self.lines[a].line();
+            outline.extend(self.lines[b].line().into_iter().rev());
+            let outline: Vec<(f64, f64)> =
+                outline.into_iter().map(|point| panel.at(point)).collect();
+            drawing.shape(&outline, &self.lines[a].style.area(0.25));
+        }
         self.draw_ranges(&mut drawing, &panel);
         let xys: Vec<Vec<(f64, f64)>> = self.lines.iter().map(Band::line).collect();
         let lines = self.lines.iter().zip(&xys).map(|(band, points)| Drawn {

@@ -151,7 +151,9 @@ pub(super) fn figure(designs: &[Design], several: Several) -> Sweep {
         x_axis: format!("CPU time of all threads, {unit}"),
         x_scale: Scale::Linear,
         y_axis: "score, points".to_owned(),
+        y_scale: Scale::Linear,
         lines,
+        areas: Vec::new(),
         ranges: Vec::new(),
     }
 }

@@ -1,6 +1,6 @@
 //! Proportionally fair rates: how omniscient senders would share a network of links.
 
-use crate::specimen::Mixed;
+use super::Fluid;
 
 /// The maximum number of sweeps over the links; a network of one link needs one.
 const SWEEPS: usize = 500;
@@ -20,7 +20,7 @@ pub(super) struct Routes {
 
 impl Routes {
     /// Those of `network`.
-    pub(super) fn of(network: &Mixed) -> Routes {
+    pub(super) fn of(network: &Fluid) -> Routes {
         let mut paths: Vec<&[usize]> = Vec::new();
         let of_sender = network.senders.iter().map(|sender| {
             let known = paths.iter().position(|path| *path == sender.path);
@@ -30,18 +30,16 @@ impl Routes {
             })
         });
         let of_sender = of_sender.collect();
-        let capacity =
-            |link: &crate::specimen::DrawnLink| link.rate.as_packets_per_ms(network.packet);
         let crossed = |path: &[usize]| {
             let mut sent = 1.0;
             let each = path.iter().rev().map(|&link| {
-                sent /= 1.0 - network.links[link].loss.get();
+                sent /= 1.0 - network.links[link].loss;
                 (link, sent)
             });
             each.collect()
         };
         Routes {
-            capacities: network.links.iter().map(capacity).collect(),
+            capacities: network.links.iter().map(|link| link.packets_per_ms).collect(),
             crossed: paths.into_iter().map(crossed).collect(),
             of_sender,
         }

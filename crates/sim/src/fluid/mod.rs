@@ -1,38 +1,88 @@
-//! The results of omniscient senders on any network: a simulation of a fluid instead of packets.
+//! Omniscient senders: the bound with which controllers are compared, by a simulation of a fluid instead of packets.
 
-use super::fair::Routes;
-use super::{Got, NOTHING, Objective, Path, Throughput};
-use crate::specimen::Mixed;
+mod fair;
+
+use crate::network::{LinkSpec, Network};
+use crate::traffic::{FlowDemand, Traffic, TrafficSource};
+use exm_link::{Limit, Service};
 use exm_random::{Purpose, Stream};
-use exm_sim::MeasuredOver;
-use exm_sim::traffic::{FlowDemand, TrafficSource};
-use exm_units::Instant;
+use exm_units::{Bytes, Instant, Packets, Span};
+use fair::Routes;
 use std::collections::BTreeMap;
 
 /// The minimum time step, so that flows of length zero end.
 const LEAST_MS: f64 = 1e-6;
 
-/// The number of queue lengths to try, each shorter by a fifth.
-const QUEUES: usize = 60;
+/// Links that a fluid flows through, and the senders that share them.
+#[derive(Clone, Debug)]
+pub struct Fluid {
+    /// The links.
+    pub links: Vec<FluidLink>,
+    /// The senders.
+    pub senders: Vec<FluidSender>,
+    /// The size of every packet.
+    pub packet: Bytes,
+    /// How much time to simulate.
+    pub duration: Span,
+}
 
-/// The results of one sender.
+/// A link.
+#[derive(Clone, Copy, Debug)]
+pub struct FluidLink {
+    /// Its rate, in packets per millisecond.
+    pub packets_per_ms: f64,
+    /// The fraction of packets that is lost after it.
+    pub loss: f64,
+    /// How many packets may wait; `None` for no limit.
+    pub buffer: Option<Packets>,
+}
+
+/// A sender.
+#[derive(Clone, Debug)]
+pub struct FluidSender {
+    /// The links that it crosses, by number; one at least.
+    pub path: Vec<usize>,
+    /// The round-trip propagation delay, in ms.
+    pub delay_ms: f64,
+    /// The time that its links take to transmit a packet, in ms.
+    pub service_ms: f64,
+    /// When it has something to send.
+    pub traffic: Traffic,
+}
+
+/// What an omniscient sender gets.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Bound {
+pub struct Bound {
     /// Packets that arrive and are acknowledged before the end.
-    delivered: f64,
-    on_ms: f64,
-    /// The integral of 1 / (senders on) over that time.
-    share_ms: f64,
-    /// How long it is on or its packets still arrive.
-    active_ms: f64,
-    /// The integral of 1 / (senders active) over that time.
-    active_share_ms: f64,
-    rtt_ms: f64,
-    loss: f64,
-    /// How long a packet may wait at its slowest link.
-    room_ms: f64,
-    /// For each on-period that ends: how long its sender is inactive afterwards.
-    pauses_ms: Vec<f64>,
+    pub delivered: f64,
+    /// How long it is on, in ms.
+    pub on_ms: f64,
+    /// The integral of 1 / (senders on) over that time, in ms.
+    pub share_ms: f64,
+    /// How long it is on or its packets still arrive, in ms.
+    pub active_ms: f64,
+    /// The integral of 1 / (senders active) over that time, in ms.
+    pub active_share_ms: f64,
+    /// The round-trip time of its packets, none of which waits, in ms.
+    pub rtt_ms: f64,
+    /// The fraction of its packets that is lost.
+    pub loss: f64,
+    /// How long a packet may wait at its slowest link, in ms.
+    pub room_ms: f64,
+    /// For each on-period that ends: how long its sender is inactive afterwards, in ms.
+    pub pauses_ms: Vec<f64>,
+}
+
+/// Why there is no bound for omniscient senders on a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoBound {
+    /// A link follows a trace.
+    #[error("omniscient senders need links of a fixed rate, and one follows a trace")]
+    Trace,
+    /// Packets have several sizes.
+    #[error("omniscient senders need packets of one size")]
+    Sizes,
 }
 
 /// The state of a sender.
@@ -60,57 +110,97 @@ struct Sender {
     got: Bound,
 }
 
-/// The results of each omniscient sender of `network`, with traffic drawn from `seed` as in the simulator. Each
-/// sends at its proportionally fair rate at once, and never queues. A flow of an
-/// amount of data lasts until its last packet is acknowledged, an RTT after it was sent, in which
-/// others use the links.
-pub(crate) fn bounds(network: &Mixed, seed: u64) -> Vec<Bound> {
-    Fluid::new(network, seed).run()
+impl Fluid {
+    /// The links and senders of `network`, whatever controllers it has. ACKs use no links.
+    ///
+    /// # Errors
+    /// [`NoBound`] for networks that it cannot stand for.
+    pub fn of(network: &Network) -> Result<Fluid, NoBound> {
+        let packet = network.flows()[0].packet_size;
+        if network.flows().iter().any(|flow| flow.packet_size != packet) {
+            return Err(NoBound::Sizes);
+        }
+        let link = |link: &LinkSpec| match &link.service {
+            Service::Trace(_) => Err(NoBound::Trace),
+            Service::Fixed(rate) => Ok(FluidLink {
+                packets_per_ms: rate.as_packets_per_ms(packet),
+                loss: link.loss.get(),
+                buffer: room(link.buffer, packet),
+            }),
+        };
+        let senders = network.flows().iter().map(|flow| {
+            let crossed = || flow.path.iter().chain(&flow.back).map(|&link| &network.links()[link]);
+            let delay: Span = crossed().map(|link| link.delay).sum::<Span>() + flow.extra_delay;
+            let rates = flow.path.iter().map(|&link| network.links()[link].service.rate());
+            let service: Span = rates.map(|rate| rate.service_time(packet)).sum();
+            FluidSender {
+                path: flow.path.clone(),
+                delay_ms: delay.as_millis_f64(),
+                service_ms: service.as_millis_f64(),
+                traffic: flow.traffic.clone(),
+            }
+        });
+        Ok(Fluid {
+            links: network.links().iter().map(link).collect::<Result<_, _>>()?,
+            senders: senders.collect(),
+            packet,
+            duration: network.duration(),
+        })
+    }
+
+    /// What each sender gets, with traffic drawn from `seed` as in the simulator. Each sends at its proportionally
+    /// fair rate at once, and never queues. A flow of an amount of data lasts until its last packet is
+    /// acknowledged, an RTT after it was sent, in which others use the links.
+    ///
+    /// ```
+    /// use exm_cc::Cubic;
+    /// use exm_link::{Limit, Service};
+    /// use exm_sim::fluid::Fluid;
+    /// use exm_sim::network::{FlowSpec, Host, LinkSpec, Network};
+    /// use exm_units::{Rate, Span};
+    ///
+    /// let rate = Service::Fixed(Rate::from_bps(12_000_000));
+    /// let link = LinkSpec::bottleneck(rate, Limit::Unlimited);
+    /// let flow = FlowSpec::new(Host::Tcp.transport(Cubic::new().into()));
+    /// let network = Network::new(vec![link], vec![flow.clone(), flow], Span::from_secs(10)).unwrap();
+    /// let bounds = Fluid::of(&network).unwrap().run(1);
+    /// // Half of one packet a millisecond, for ten seconds.
+    /// assert!((bounds[0].delivered - 5_000.0).abs() < 1.0);
+    /// ```
+    pub fn run(&self, seed: u64) -> Vec<Bound> {
+        Run::new(self, seed).run()
+    }
+
+    /// The slowest link on the path of the sender of this number: the first of them.
+    ///
+    /// # Panics
+    /// If there is no such sender, or its path has no link.
+    pub fn slowest(&self, sender: usize) -> FluidLink {
+        let links = self.senders[sender].path.iter().map(|&link| self.links[link]);
+        let slower =
+            |a: FluidLink, b: FluidLink| if b.packets_per_ms < a.packets_per_ms { b } else { a };
+        links.reduce(slower).expect("a path has a link")
+    }
+}
+
+/// How many packets a buffer holds.
+fn room(buffer: Limit, packet: Bytes) -> Option<Packets> {
+    match buffer {
+        Limit::Packets(packets) => Some(packets),
+        Limit::Bytes(bytes) => Some(Packets::new(bytes.get() / packet.get())),
+        Limit::Unlimited => None,
+    }
 }
 
 impl Bound {
     /// Whether it was ever on.
-    pub(crate) fn was_on(&self) -> bool {
+    pub fn was_on(&self) -> bool {
         self.on_ms > 0.0
-    }
-
-    /// Its contribution to the score by `objective`, on `path`: the maximum over queues that it may leave behind at
-    /// the end of its on-periods, whose packets arrive later. That can pay because a flow's last
-    /// propagation delay, in which the link carries nothing of it, has less weight in a longer flow.
-    pub(crate) fn value(&self, objective: &Objective, path: Path) -> f64 {
-        let with_queue = |queue_ms| objective.value(path, self.got(objective, path, queue_ms));
-        if objective.over == MeasuredOver::Papers || self.pauses_ms.is_empty() {
-            return with_queue(0.0);
-        }
-        let most_ms = self.room_ms.min(path.duration.as_millis_f64());
-        let queues = std::iter::successors(Some(most_ms), |queue_ms| Some(queue_ms * 0.8));
-        queues.take(QUEUES).map(with_queue).fold(with_queue(0.0), f64::max)
-    }
-
-    /// Its results for the objective, if this much is queued at the end of each on-period.
-    fn got(&self, objective: &Objective, path: Path, queue_ms: f64) -> Got {
-        let time_ms = match (objective.throughput, objective.over) {
-            (Throughput::Share, MeasuredOver::Papers) => self.share_ms,
-            (Throughput::On, MeasuredOver::Papers) => self.on_ms,
-            (Throughput::Share, MeasuredOver::Arrivals) => self.active_share_ms,
-            (Throughput::On, MeasuredOver::Arrivals) => self.active_ms,
-        };
-        if queue_ms == 0.0 {
-            let packets_per_ms = self.delivered.max(NOTHING) / time_ms;
-            return Got { packets_per_ms, rtt_ms: self.rtt_ms, loss: self.loss };
-        }
-        let link = path.packets_per_ms * (1.0 - self.loss);
-        let queued = link * queue_ms * self.pauses_ms.len() as f64;
-        let delivered = self.delivered + queued;
-        let longer_ms: f64 = self.pauses_ms.iter().map(|pause_ms| pause_ms.min(queue_ms)).sum();
-        let packets_per_ms = (delivered / (time_ms + longer_ms)).min(link);
-        // The packets of a queue wait from nothing to all of it.
-        let wait_ms = queued * queue_ms / 2.0 / delivered;
-        Got { packets_per_ms, rtt_ms: self.rtt_ms + wait_ms, loss: self.loss }
     }
 }
 
-struct Fluid {
+/// A simulation of a fluid.
+struct Run {
     routes: Routes,
     senders: Vec<Sender>,
     /// A cache of the rates of each route by the numbers of active senders, which recur.
@@ -119,34 +209,33 @@ struct Fluid {
     end_ms: f64,
 }
 
-impl Fluid {
-    fn new(network: &Mixed, seed: u64) -> Fluid {
+impl Run {
+    fn new(network: &Fluid, seed: u64) -> Run {
         let senders = network.senders.iter().enumerate().map(|(index, sender)| {
             let stream = Stream::new(seed, Purpose::Traffic, index);
             let mut source = TrafficSource::new(sender.traffic.clone(), stream, network.packet);
             let state = State::Off(ms(source.next_start(Instant::ZERO)));
-            let path = network.path(sender);
-            let losses = sender.path.iter().map(|&link| network.links[link].loss.get());
+            let losses = sender.path.iter().map(|&link| network.links[link].loss);
             let loss = 1.0 - losses.map(|loss| 1.0 - loss).product::<f64>();
-            let slowest = &network.links[network.slowest(sender)];
+            let slowest = network.slowest(index);
             let room = slowest.buffer.map_or(f64::INFINITY, |buffer| buffer.get() as f64 + 1.0);
             let got = Bound {
-                rtt_ms: path.delay_ms + path.service_ms,
+                rtt_ms: sender.delay_ms + sender.service_ms,
                 loss,
-                room_ms: room / path.packets_per_ms,
+                room_ms: room / slowest.packets_per_ms,
                 ..Bound::default()
             };
-            let after_ms = (got.rtt_ms - 1.0 / path.packets_per_ms).max(path.delay_ms);
+            let after_ms = (got.rtt_ms - 1.0 / slowest.packets_per_ms).max(sender.delay_ms);
             Sender {
                 source,
                 state,
                 after_ms,
-                delay_ms: path.delay_ms,
+                delay_ms: sender.delay_ms,
                 arrived_ms: f64::NEG_INFINITY,
                 got,
             }
         });
-        Fluid {
+        Run {
             routes: Routes::of(network),
             senders: senders.collect(),
             rates: BTreeMap::new(),
