@@ -92,8 +92,8 @@ pub use metric::{METRICS, Metric};
 pub use plan::{Options, Plan, PlanError, Skipped};
 pub use report::{ReportEntry, ShowError, page};
 pub use results::{
-    CaseResult, Comparison, GroupResult, Picture, PublishedNumber, Ratio, Results, ResultsError,
-    SchemeInfo, Simulated,
+    CaseResult, Comparison, GroupResult, Lead, Picture, PublishedNumber, Ratio, Results,
+    ResultsError, SchemeInfo, Simulated,
 };
 pub use rows::{EndToEndRow, FlowRow, LinkRow, RunRow};
 pub use runner::{Live, RunError, Watch, is_complete, run, run_live, total_work};

@@ -142,6 +142,19 @@ pub struct Comparison {
     pub speedup: Option<Ratio>,
     /// The scheme's median delay over the reference's; of the mean over variants, that of the means.
     pub delay_reduction: Option<Ratio>,
+    /// By how much the reference's objective is higher; of the mean over variants, the mean of these leads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lead: Option<Lead>,
+}
+
+/// By how much something is higher than something else in the same runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Lead {
+    /// The difference.
+    pub ours: f64,
+    /// Its 95 % interval, by a bootstrap over runs, whose traffic both share; where one of them has several designs,
+    /// over these as well.
+    pub interval: Option<[f64; 2]>,
 }
 
 /// A ratio of ours, and the paper's.

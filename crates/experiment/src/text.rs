@@ -133,12 +133,22 @@ impl Results {
             columns.push(Column::new(heading, kind));
             columns.extend(is_sure.then(|| Column::new("interval 95 %", ColumnKind::Number)));
         }
+        let has_lead = self.columns.iter().any(|key| key == "objective");
+        for heading in ["lead in objective", "interval 95 %"] {
+            columns.extend(has_lead.then(|| Column::new(heading, ColumnKind::Number)));
+        }
         let rows = comparisons.iter().map(|one| {
             let mut cells = self.first_cells(&one.point, &one.scheme);
             for ratio in [one.speedup, one.delay_reduction] {
                 let [value, interval] = ratio_cells(ratio, has_paper);
                 cells.push(value);
                 cells.extend(is_sure.then_some(interval));
+            }
+            if has_lead {
+                let range = |[low, high]: [f64; 2]| format!("{low:.3} to {high:.3}");
+                cells.push(one.lead.map_or(Cell::Empty, |lead| Cell::number(lead.ours, 3)));
+                let interval = one.lead.and_then(|lead| lead.interval);
+                cells.push(interval.map_or(Cell::Empty, |ends| Cell::text(range(ends))));
             }
             cells
         });

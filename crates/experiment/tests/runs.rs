@@ -205,6 +205,23 @@ fn ratios_and_axes_are_shown_beside_the_papers() {
     assert!(svg.contains("the paper's axes</text>"));
 }
 
+/// Both schemes meet the same traffic, so that their difference is surer than either value.
+#[test]
+fn leads_are_of_the_same_runs() {
+    let folder = Folder::new("leads");
+    let text = FILE.replace("reference =", "columns = [\"objective\"]\nreference =");
+    work(&folder, &plan(&text, &Options::default()), 2, u64::MAX);
+    let results = Results::load(&folder.0).expect("can be read");
+    let width = |[low, high]: [f64; 2]| high - low;
+    let lead = results.comparisons[0].lead.expect("is measured");
+    let own = results.cases.iter().map(|case| case.own.intervals["objective"]);
+    let widest = own.map(width).fold(0.0, f64::max);
+    let surely = lead.interval.expect("over several runs");
+    assert!(surely[0] <= lead.ours && lead.ours <= surely[1]);
+    assert!(width(surely) < widest, "{surely:?} of {widest}");
+    assert!(results.tables()[1].columns.iter().any(|column| column.heading == "lead in objective"));
+}
+
 #[test]
 fn a_figure_states_what_it_shows() {
     let text = UNLIKE.replace("[\"fast link\"]", "[\"slow link\"]");
@@ -300,6 +317,14 @@ fn the_mean_over_variants_is_shown_beside_the_papers_numbers() {
     let means = value("both", "Cubic", "delay_95") / value("both", "Vegas", "delay_95");
     assert!((both.1.ours - means).abs() < 1e-9);
     assert_eq!((both.0.paper, fast.0.paper, slow.0.paper), (Some(0.5), None, None));
+    let lead = |variant: &str| {
+        let is = |one: &&exm_experiment::Comparison| one.variant == variant;
+        results.comparisons.iter().find(is).and_then(|one| one.lead).expect("is measured")
+    };
+    let leads = ["both", "fast", "slow"].map(lead);
+    let expected = value("slow", "Vegas", "objective") - value("slow", "Cubic", "objective");
+    assert!((leads[2].ours - expected).abs() < 1e-9);
+    assert!((leads[0].ours - (leads[1].ours + leads[2].ours) / 2.0).abs() < 1e-9);
     assert_eq!(results.paper.len(), 1, "the papers' numbers are shown beside the mean only");
     assert_eq!((results.paper[0].variant.as_str(), results.paper[0].paper), ("both", 3.0));
     let pictures: Vec<&str> = results.pictures.iter().map(|one| one.file.as_str()).collect();

@@ -1,7 +1,7 @@
 //! Computes [`Results`] from the rows of runs.
 
 use super::{
-    CaseResult, Comparison, FORMAT, GroupResult, PublishedNumber, Ratio, Results, SchemeInfo,
+    CaseResult, Comparison, FORMAT, GroupResult, Lead, PublishedNumber, Ratio, Results, SchemeInfo,
     Simulated, VERSION,
 };
 use crate::case::Case;
@@ -143,6 +143,7 @@ impl Aggregator<'_> {
         let (case, experiment) = (&self.plan.cases[number], &self.plan.experiment);
         let count = case.is_own.len();
         let mut sure = vec![experiment.y.key, experiment.x.key];
+        sure.extend(experiment.shows("objective").then_some("objective"));
         if self.plan.is_live {
             sure.extend(BESIDE);
         }
@@ -175,30 +176,23 @@ impl Aggregator<'_> {
         let own = Sample::own(self.rows, self.plan, number);
         let base = Sample::own(self.rows, self.plan, base);
         let scheme = &experiment.schemes[case.scheme];
-        let ratio = |key: &str, name: &str, is_inverse: bool| {
-            let ratio = |own: Option<f64>, base: Option<f64>| {
-                let ratio = if is_inverse { own? / base? } else { base? / own? };
-                ratio.is_finite().then_some(ratio)
-            };
-            let all: Vec<usize> = (0..self.plan.runs as usize).collect();
-            let (own_value, base_value) = (own.value(key, &all), base.value(key, &all));
-            let ours = ratio(own_value, base_value)?;
-            let of_runs =
-                own.interval_over_runs(|runs| ratio(own.value(key, runs), base.value(key, runs)));
-            let of_own = own.spread(|design| ratio(design.value(key, &all), base_value));
-            let of_base = base.spread(|design| ratio(own_value, design.value(key, &all)));
-            // If there is a mean, the paper's number is of that.
-            let is_beside = experiment.mean.is_none() || experiment.variants.len() == 1;
+        let pair = Pair { own, base, runs: (0..self.plan.runs as usize).collect() };
+        // If there is a mean, the paper's number is of that.
+        let is_beside = experiment.mean.is_none() || experiment.variants.len() == 1;
+        let ratio = |key: &str, name: &str, of: fn(f64, f64) -> f64| {
+            let (ours, interval) = pair.compared(key, of)?;
             let paper = scheme.ratio(name, &base_scheme.name, case.point).filter(|_| is_beside);
-            Some(Ratio::new(ours, widened(ours, of_runs, &[of_own, of_base]), paper))
+            Some(Ratio::new(ours, interval, paper))
         };
+        let lead = pair.compared("objective", |own, base| base - own);
         Some(Comparison {
             variant: experiment.variants[case.variant].name.clone(),
             point: experiment.points()[case.point].label.clone(),
             reference: experiment.schemes[reference].name.clone(),
             scheme: scheme.name.clone(),
-            speedup: ratio(experiment.y.key, SPEEDUP, false),
-            delay_reduction: ratio(experiment.x.key, DELAY_REDUCTION, true),
+            speedup: ratio(experiment.y.key, SPEEDUP, |own, base| base / own),
+            delay_reduction: ratio(experiment.x.key, DELAY_REDUCTION, |own, base| own / base),
+            lead: lead.map(|(ours, interval)| Lead { ours, interval }),
         })
     }
 
@@ -237,10 +231,15 @@ impl Aggregator<'_> {
             (&other.reference, &other.scheme, &other.point)
                 == (&one.reference, &one.scheme, &one.point)
         };
-        let all = found.comparisons.iter().filter(same);
-        let speedups: Option<Vec<f64>> =
-            all.map(|other| other.speedup.map(|ratio| ratio.ours)).collect();
-        let speedup = speedups.filter(|all| all.len() == experiment.variants.len());
+        let all = || found.comparisons.iter().filter(same);
+        // Of all variants or of none.
+        let mean = |of: &dyn Fn(&Comparison) -> Option<f64>| {
+            let each: Option<Vec<f64>> = all().map(of).collect();
+            let each = each.filter(|each| each.len() == experiment.variants.len())?;
+            Some(each.iter().sum::<f64>() / each.len() as f64)
+        };
+        let speedup = mean(&|other| Some(other.speedup?.ours));
+        let lead = mean(&|other| Some(other.lead?.ours));
         let delay = |scheme: &str| {
             let case = means.iter().find(|c| c.scheme == scheme && c.point == one.point)?;
             case.own.values.get(experiment.x.key).copied()
@@ -249,9 +248,8 @@ impl Aggregator<'_> {
         let ratio = ratio.filter(|ratio| ratio.is_finite());
         Comparison {
             variant: name.to_owned(),
-            speedup: speedup
-                .map(|all| all.iter().sum::<f64>() / all.len() as f64)
-                .map(|ours| Ratio::new(ours, None, paper(SPEEDUP))),
+            speedup: speedup.map(|ours| Ratio::new(ours, None, paper(SPEEDUP))),
+            lead: lead.map(|ours| Lead { ours, interval: None }),
             delay_reduction: ratio.map(|ours| Ratio::new(ours, None, paper(DELAY_REDUCTION))),
             ..one.clone()
         }
@@ -430,6 +428,29 @@ fn inside(experiment: &Experiment, cases: &[CaseResult]) -> Vec<String> {
         )
     };
     all.into_iter().map(note).collect()
+}
+
+/// A scheme and the reference in the same runs.
+struct Pair<'a> {
+    own: Sample<'a>,
+    base: Sample<'a>,
+    runs: Vec<usize>,
+}
+
+impl Pair<'_> {
+    /// What `of` makes of the metric called `key` of the scheme and of the reference, with its interval.
+    fn compared(&self, key: &str, of: fn(f64, f64) -> f64) -> Option<(f64, Option<[f64; 2]>)> {
+        let Pair { own, base, runs } = self;
+        let of =
+            |own: Option<f64>, base: Option<f64>| Some(of(own?, base?)).filter(|v| v.is_finite());
+        let (own_value, base_value) = (own.value(key, runs), base.value(key, runs));
+        let ours = of(own_value, base_value)?;
+        let of_runs =
+            own.interval_over_runs(|runs| of(own.value(key, runs), base.value(key, runs)));
+        let of_own = own.spread(|design| of(design.value(key, runs), base_value));
+        let of_base = base.spread(|design| of(own_value, design.value(key, runs)));
+        Some((ours, widened(ours, of_runs, &[of_own, of_base])))
+    }
 }
 
 impl Ratio {
