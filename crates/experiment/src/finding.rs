@@ -57,6 +57,7 @@ impl Results {
             .comparisons
             .iter()
             .filter(|one| one.variant == variant && &one.reference == reference)
+            .filter(|one| one.flows.is_none())
             .filter(|one| one.speedup.is_some() && one.delay_reduction.is_some())
             .collect();
         let is_cubic = |one: &&&Comparison| one.scheme == "Cubic";

@@ -137,6 +137,10 @@ pub struct Comparison {
     pub reference: String,
     /// The scheme it is compared with.
     pub scheme: String,
+    /// The group of flows that is compared, where a scheme runs several controllers, which have no common median; none
+    /// for all flows of the scheme.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<String>,
     /// The reference's median throughput over the scheme's; of the mean over variants, the mean of
     /// these ratios.
     pub speedup: Option<Ratio>,

@@ -127,6 +127,8 @@ impl Results {
         let has_paper = ratios.flatten().any(|ratio| ratio.paper.is_some());
         let kind = if has_paper { ColumnKind::Compared } else { ColumnKind::Number };
         let mut columns = self.first_columns("over");
+        let has_groups = comparisons.iter().any(|one| one.flows.is_some());
+        columns.extend(has_groups.then(|| Column::new("flows", ColumnKind::Text)));
         let ratios = comparisons.iter().flat_map(|one| [one.speedup, one.delay_reduction]);
         let is_sure = ratios.flatten().any(|ratio| ratio.interval.is_some());
         for heading in ["speed-up", "delay ratio"] {
@@ -139,6 +141,7 @@ impl Results {
         }
         let rows = comparisons.iter().map(|one| {
             let mut cells = self.first_cells(&one.point, &one.scheme);
+            cells.extend(has_groups.then(|| Cell::text(one.flows.clone().unwrap_or_default())));
             for ratio in [one.speedup, one.delay_reduction] {
                 let [value, interval] = ratio_cells(ratio, has_paper);
                 cells.push(value);

@@ -48,11 +48,11 @@ impl Results {
             .iter()
             .flat_map(|&reference| shown.iter().map(move |&case| (reference, case)))
             .collect();
-        let compared: Vec<Option<Comparison>> = pairs
+        let compared: Vec<Vec<Comparison>> = pairs
             .into_par_iter()
-            .map(|(reference, case)| aggregator.comparison(reference, case))
+            .map(|(reference, case)| aggregator.comparisons(reference, case))
             .collect();
-        let found = PartialResults { cases, comparisons: compared.into_iter().flatten().collect() };
+        let found = PartialResults { cases, comparisons: compared.concat() };
         let mut variants: Vec<String> =
             experiment.variants.iter().map(|variant| variant.name.clone()).collect();
         let mean = experiment.mean.clone().filter(|_| variants.len() > 1);
@@ -162,19 +162,43 @@ impl Aggregator<'_> {
         }
     }
 
-    /// The scheme `reference` over that of a case, at the same point with the same settings.
-    fn comparison(&self, reference: usize, number: usize) -> Option<Comparison> {
-        let (case, experiment) = (&self.plan.cases[number], &self.plan.experiment);
+    /// The scheme `reference` over that of a case, at the same point with the same settings: of all flows or, if
+    /// they have several controllers, of each group.
+    fn comparisons(&self, reference: usize, number: usize) -> Vec<Comparison> {
+        let case = &self.plan.cases[number];
         if reference == case.scheme {
-            return None;
+            return Vec::new();
         }
+        let own: Vec<usize> = (0..case.is_own.len()).filter(|&index| case.is_own[index]).collect();
+        let groups = &case.scenario.flows;
+        let is_alike = |pair: &[usize]| groups[pair[0]].controller == groups[pair[1]].controller;
+        if own.windows(2).all(is_alike) {
+            return self.comparison(reference, number, None).into_iter().collect();
+        }
+        own.iter().filter_map(|&index| self.comparison(reference, number, Some(index))).collect()
+    }
+
+    /// The comparison of the flows of a group, or of all.
+    fn comparison(
+        &self,
+        reference: usize,
+        number: usize,
+        group: Option<usize>,
+    ) -> Option<Comparison> {
+        let (case, experiment) = (&self.plan.cases[number], &self.plan.experiment);
         let is_reference = |other: &Case| {
             (other.variant, other.point, other.scheme) == (case.variant, case.point, reference)
         };
         let base_scheme = &experiment.schemes[reference];
         let base = self.plan.cases.iter().position(is_reference)?;
-        let own = Sample::own(self.rows, self.plan, number);
-        let base = Sample::own(self.rows, self.plan, base);
+        let sample = |case: usize| match group {
+            None => Sample::own(self.rows, self.plan, case),
+            Some(index) => {
+                let count = self.plan.cases[case].is_own.len();
+                Sample::new(self.rows, self.plan, case, &one_of(count, index))
+            }
+        };
+        let (own, base) = (sample(number), sample(base));
         let scheme = &experiment.schemes[case.scheme];
         let pair = Pair { own, base, runs: (0..self.plan.runs as usize).collect() };
         // If there is a mean, the paper's number is of that.
@@ -190,6 +214,7 @@ impl Aggregator<'_> {
             point: experiment.points()[case.point].label.clone(),
             reference: experiment.schemes[reference].name.clone(),
             scheme: scheme.name.clone(),
+            flows: group.map(|index| case.scenario.flows[index].name.clone()),
             speedup: ratio(experiment.y.key, SPEEDUP, |own, base| base / own),
             delay_reduction: ratio(experiment.x.key, DELAY_REDUCTION, |own, base| own / base),
             lead: lead.map(|(ours, interval)| Lead { ours, interval }),
@@ -228,8 +253,8 @@ impl Aggregator<'_> {
             scheme.zip(point).and_then(|(s, point)| s.ratio(name, &one.reference, point))
         };
         let same = |other: &&Comparison| {
-            (&other.reference, &other.scheme, &other.point)
-                == (&one.reference, &one.scheme, &one.point)
+            (&other.reference, &other.scheme, &other.point, &other.flows)
+                == (&one.reference, &one.scheme, &one.point, &one.flows)
         };
         let all = || found.comparisons.iter().filter(same);
         // Of all variants or of none.

@@ -129,13 +129,11 @@ impl Fluid {
             }),
         };
         let senders = network.flows().iter().map(|flow| {
-            let crossed = || flow.path.iter().chain(&flow.back).map(|&link| &network.links()[link]);
-            let delay: Span = crossed().map(|link| link.delay).sum::<Span>() + flow.extra_delay;
             let rates = flow.path.iter().map(|&link| network.links()[link].service.rate());
             let service: Span = rates.map(|rate| rate.service_time(packet)).sum();
             FluidSender {
                 path: flow.path.clone(),
-                delay_ms: delay.as_millis_f64(),
+                delay_ms: flow.propagation(network.links()).as_millis_f64(),
                 service_ms: service.as_millis_f64(),
                 traffic: flow.traffic.clone(),
             }
@@ -169,6 +167,15 @@ impl Fluid {
     /// ```
     pub fn run(&self, seed: u64) -> Vec<Bound> {
         Run::new(self, seed).run()
+    }
+
+    /// The proportionally fair rate of each sender while all of them send, in packets per millisecond that arrive.
+    pub fn shares(&self) -> Vec<f64> {
+        let routes = Routes::of(self);
+        let mut active = vec![0; routes.count()];
+        (0..self.senders.len()).for_each(|sender| active[routes.of_sender(sender)] += 1);
+        let rates = routes.fair_rates(&active);
+        (0..self.senders.len()).map(|sender| rates[routes.of_sender(sender)]).collect()
     }
 
     /// The slowest link on the path of the sender of this number: the first of them.
