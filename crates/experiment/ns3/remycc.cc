@@ -165,6 +165,7 @@ struct Result {
 class Sender {
  public:
   Result result;
+  bool acksFirst = false;  // whether ACKs that arrive in the nanosecond in which a timer expires come before it
 
   void Start(Table* table, Ptr<Node> node, Address to, const std::vector<Period>& periods) {
     m_table = table;
@@ -201,7 +202,6 @@ class Sender {
     }
     ++m_flow;
     m_memory = Memory();
-    m_first = m_sequence;
     m_acked = m_sequence;
     m_deliveredOfFlow = 0;
     m_amount = period.packets;
@@ -268,12 +268,21 @@ class Sender {
     return static_cast<double>(inFlight) < m_window;
   }
 
+  // Lets so many rounds of events of this nanosecond pass, and then sends.
+  void OnTimer(int rounds) {
+    if (rounds > 0) {
+      m_timer = Simulator::ScheduleNow(&Sender::OnTimer, this, rounds - 1);
+    } else {
+      Send();
+    }
+  }
+
   void Send() {
     m_timer.Cancel();
     while (MaySend()) {
       Time now = Simulator::Now();
       if (m_sentAny && m_lastSend + m_intersend > now) {
-        m_timer = Simulator::Schedule(m_lastSend + m_intersend - now, &Sender::Send, this);
+        m_timer = Simulator::Schedule(m_lastSend + m_intersend - now, &Sender::OnTimer, this, acksFirst ? kEventsOfAck : 0);
         return;
       }
       Message message{m_flow, m_sequence++, now.GetNanoSeconds(), 0};
@@ -286,6 +295,7 @@ class Sender {
     }
   }
 
+  static constexpr int kEventsOfAck = 8;  // more than an ACK causes on its way from the bottleneck's end to here
   Table* m_table = nullptr;
   Ptr<Socket> m_socket;
   std::vector<Period> m_periods;
@@ -294,16 +304,17 @@ class Sender {
   Memory m_memory;
   double m_window = 0;
   Time m_intersend, m_lastSend, m_since, m_arrivalsBegin, m_arrivalsEnd;
-  uint64_t m_flow = 0, m_sequence = 0, m_first = 0, m_acked = 0, m_deliveredOfFlow = 0, m_amount = 0;
+  uint64_t m_flow = 0, m_sequence = 0, m_acked = 0, m_deliveredOfFlow = 0, m_amount = 0;
   EventId m_timer, m_end;
 };
 
-// Senders and receivers at the ends of one bottleneck. Access links take 1.2 ns a packet and no propagation time;
+// Senders and receivers at the ends of one bottleneck. Access links take less than a nanosecond a packet and no propagation time;
 // the propagation delay is half on the way there and half back.
 class Dumbbell {
  public:
   std::vector<Result> results;
-  uint64_t dropped = 0, transmitted = 0;
+  uint64_t dropped = 0;
+  bool acksFirst = false;  // see Sender
   std::vector<std::vector<Period>> periods;  // of each sender
 
   void Run(Table* table, uint64_t bitsPerSecond, double rtt, uint64_t bufferPackets, double duration) {
@@ -323,6 +334,7 @@ class Dumbbell {
     std::vector<Receiver> sinks(count);
     for (uint32_t i = 0; i < count; ++i) {
       sinks[i].Start(m_right.Get(i), 9);
+      senders[i].acksFirst = acksFirst;
       senders[i].Start(table, m_left.Get(i), InetSocketAddress(receivers[i], 9), periods[i]);
     }
     Simulator::Stop(Seconds(duration));
@@ -332,7 +344,6 @@ class Dumbbell {
       results.push_back(sender.result);
     }
     dropped = m_queue->GetTotalDroppedPackets();
-    transmitted = m_queue->GetTotalReceivedPackets() - m_queue->GetNPackets();
     m_queue = nullptr;
     Simulator::Destroy();
   }
@@ -340,19 +351,19 @@ class Dumbbell {
  private:
   static NetDeviceContainer Link(Ptr<Node> a, Ptr<Node> b, uint64_t rate, Time delay) {
     PointToPointHelper link;
+    // Without flow control there is no queueing discipline in front of the device, and its queue is the buffer, which
+    // counts what it drops.
+    link.DisableFlowControl();
     link.SetDeviceAttribute("DataRate", DataRateValue(DataRate(rate)));
     link.SetChannelAttribute("Delay", TimeValue(delay));
     link.SetQueue("ns3::DropTailQueue", "MaxSize", QueueSizeValue(QueueSize(PACKETS, 100000000)));
     return link.Install(a, b);
   }
 
-  // Addresses without a queueing discipline in front of the device: the device's own queue is the buffer.
   static Ipv4InterfaceContainer Addresses(NetDeviceContainer devices, const std::string& network) {
     Ipv4AddressHelper addresses;
     addresses.SetBase(Ipv4Address(network.c_str()), "255.255.255.0");
-    Ipv4InterfaceContainer interfaces = addresses.Assign(devices);
-    TrafficControlHelper().Uninstall(devices);
-    return interfaces;
+    return addresses.Assign(devices);
   }
 
   static Ptr<Ipv4StaticRouting> Routes(Ptr<Node> node) {
@@ -377,7 +388,7 @@ class Dumbbell {
     return interfaces.GetAddress(0);
   }
 
-  static constexpr uint64_t kFast = 10000000000000;  // bits per second
+  static constexpr uint64_t kFast = 100000000000000;  // bits per second
   NodeContainer m_routers, m_left, m_right;
   Ptr<Queue<Packet>> m_queue;
 };

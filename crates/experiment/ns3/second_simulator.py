@@ -210,11 +210,12 @@ class Simulator:
         out.Finish()
         return out
 
-    def run(self, table: Table, network: Network, periods: list[list[Period]]) -> dict[str, Any]:
-        """One simulation."""
+    def run(self, table: Table, network: Network, periods: list[list[Period]], acks_first: bool = False) -> dict[str, Any]:
+        """One simulation. `acks_first` is --acks-first."""
         module = self._cpp.exm_ns3
         rules = self.table(table)
         dumbbell = module.Dumbbell()
+        dumbbell.acksFirst = acks_first
         for sender in periods:
             vector = self._cpp.std.vector[module.Period]()
             for period in sender:
@@ -330,6 +331,12 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--duration", default="100s", help="simulated time [%(default)s]")
     parser.add_argument("--runs", type=int, default=1, help="number of runs, of consecutive seeds [%(default)s]")
     parser.add_argument("--seed", type=int, default=1, help="seed of the first run [%(default)s]")
+    parser.add_argument(
+        "--acks-first",
+        action="store_true",
+        help="let ACKs that arrive in the nanosecond in which a packet may be sent come first, as in Ex Machina; without, "
+        "they come in ns-3's order, that in which they were scheduled",
+    )
     return parser.parse_args(arguments)
 
 
@@ -349,7 +356,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         simulator = Simulator()
         runs = []
         for seed in range(options.seed, options.seed + options.runs):
-            result = simulator.run(table, network, draw_periods(traffic, network, seed))
+            periods = draw_periods(traffic, network, seed)
+            result = simulator.run(table, network, periods, options.acks_first)
             runs.append({"seed": seed, **result})
     except InputError as error:
         print(f"second_simulator.py: {error}", file=sys.stderr)
