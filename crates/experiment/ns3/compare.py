@@ -60,22 +60,26 @@ def all_cases() -> list[Case]:
         for table in ("learn-2x", "learn-10x", "learn-100x", "general-delta1", "knock-none")
     ]
     same = [
-        Case("same", table, dumbbell(rate, 2, 20, "5 BDP"), second_on, 32, measured="papers")
+        Case("same", table, dumbbell(rate, 2, 20, "5 BDP"), second_on, 8, measured="papers")
         for table in ("learn-2x", "learn-10x", "learn-100x", "general-delta1")
         for rate in rates
     ]
     drops = [
-        Case("drops", table, dumbbell(15, 8, 20, "20 packets"), second_on, 32)
+        Case("drops", table, dumbbell(15, 8, 20, "20 packets"), second_on, 8)
         for table in ("learn-100x", "general-delta1", "knock-none")
     ]
     own = [
-        Case("own", "learn-100x", dumbbell(rate, 2, 20, "5 BDP"), second_on, 64, False, "papers") for rate in rates
+        Case("own", "learn-100x", dumbbell(rate, 2, 20, "5 BDP"), second_on, 48, False, "papers") for rate in rates
+    ]
+    fixed = [
+        Case("fixed", table, dumbbell(15, 8, 20, "unlimited"), Traffic(200, "packets", every=4.0), 4)
+        for table in ("knock-none", "general-delta1", "learn-100x")
     ]
     amounts = [
         Case("amounts", table, dumbbell(15, 8, 100, "unlimited"), hundred_kb, 32, False)
         for table in ("knock-none", "general-delta1", "learn-100x")
     ]
-    return alone + same + drops + own + amounts
+    return alone + same + drops + fixed + own + amounts
 
 
 def scenario(case: Case, periods: list[list[Period]] | None) -> str:
@@ -93,11 +97,17 @@ def scenario(case: Case, periods: list[list[Period]] | None) -> str:
         off = f"exp {case.traffic.off:g} s"
         lines.append(f'{common}count = {network.senders}\ntraffic = {{ on = "{on}", off = "{off}" }}')
     for sender in periods or []:
-        # A sender without a period begins one when the run is over.
-        spans = [f'"{period.begin:.9f} s..{period.end:.9f} s"' for period in sender if period.end > period.begin]
-        at = ", ".join(spans) or f'"{network.duration + 1:g} s..{network.duration + 2:g} s"'
-        lines.append(f'{common}traffic = {{ on = "always", at = [{at}] }}')
+        lines.append(common + listed(sender, network.duration))
     return "\n".join(lines) + "\n"
+
+
+def listed(periods: list[Period], duration: float) -> str:
+    """A sender's on-periods as its traffic; one that has none begins when the run is over."""
+    periods = periods or [Period(duration + 1, duration + 2)]
+    ends = [f"..{period.end:.9f} s" if not period.packets else "" for period in periods]
+    at = ", ".join(f'"{period.begin:.9f} s{end}"' for period, end in zip(periods, ends))
+    on = f"fixed {periods[0].packets} packets" if periods[0].packets else "always"
+    return f'traffic = {{ on = "{on}", at = [{at}] }}'
 
 
 def run_exm(program: str, case: Case, seed: int) -> dict[str, Any]:
@@ -196,8 +206,8 @@ def ratio_text(value: tuple[float, float, float] | None) -> str:
     return f"{centre:.{digits}f}{interval}"
 
 
-def row(case: Case, ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> str:
-    """One line of a table."""
+def row(case: Case, ours: list[dict[str, Any]], theirs: list[dict[str, Any]], ordered: list[dict[str, Any]]) -> str:
+    """One line of a table; `ordered` are ns-3's runs with ACKs first, for paired cases."""
     cells = [case.title]
     for key, digits in (("throughput", 3), ("queueing", 2)):
         left, right = [run[key] for run in ours], [run[key] for run in theirs]
@@ -205,15 +215,24 @@ def row(case: Case, ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) ->
         cells += [f"{mean(left):.{digits}f}", f"{mean(right):.{digits}f}", ratio_text(compared)]
     cells += [f"{mean([run['loss'] for run in runs]):.2f}" for runs in (ours, theirs)]
     if case.paired:
-        same = sum(left["sent"] == right["sent"] and left["delivered"] == right["delivered"] for left, right in zip(ours, theirs))
-        cells.append(f"{same} of {len(ours)}")
+        cells += [same_packets(ours, theirs), same_packets(ours, ordered)]
     return "| " + " | ".join(cells) + " |"
+
+
+def same_packets(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> str:
+    """In how many runs both sent and delivered the same numbers of packets, with mean RTTs equal to 10 ns."""
+    counts = ("sent", "delivered")
+    same = [
+        all(left[key] == right[key] for key in counts) and abs(left["rtt"] - right["rtt"]) < 1e-5
+        for left, right in zip(ours, theirs)
+    ]
+    return f"{sum(same)} of {len(same)}"
 
 
 def heading(case: Case) -> str:
     """The head of a group's table."""
     columns = ["table, link", "Mbps", "in ns-3", "ratio", "queueing ms", "in ns-3", "ratio", "loss %", "in ns-3"]
-    columns += ["same packets"] if case.paired else []
+    columns += ["same", "same, ACKs first"] if case.paired else []
     return f"\n## {case.group}\n\n| {' | '.join(columns)} |\n|---|" + "---:|" * (len(columns) - 1)
 
 
@@ -226,7 +245,6 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--runs", type=int, help="at most this many runs of each case")
     parser.add_argument("--seed", type=int, default=1, help="seed of the first run [%(default)s]")
     parser.add_argument("--jobs", type=int, default=2, help="processes that run ns-3 [%(default)s]")
-    parser.add_argument("--acks-first", action="store_true", help="as in second_simulator.py")
     return parser.parse_args(arguments)
 
 
@@ -242,13 +260,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 if options.group and case.group not in options.group:
                     continue
                 seeds = range(options.seed, options.seed + min(case.runs, options.runs or case.runs))
-                waiting = [pool.submit(run_ns3, case, seed, options.acks_first) for seed in seeds]
+                waiting = [pool.submit(run_ns3, case, seed) for seed in seeds]
+                later = [pool.submit(run_ns3, case, seed, True) for seed in seeds if case.paired]
                 ours = [run_exm(options.exm, case, seed) for seed in seeds]
                 theirs = [future.result() for future in waiting]
                 if case.group != shown:
                     print(heading(case))
                     shown = case.group
-                print(row(case, ours, theirs), flush=True)
+                print(row(case, ours, theirs, [future.result() for future in later]), flush=True)
     except InputError as error:
         print(f"compare.py: {error}", file=sys.stderr)
         return 2

@@ -147,10 +147,10 @@ class Receiver {
   Ptr<Socket> m_socket;
 };
 
-// One on-period: when it begins, and when it ends or how many packets it delivers. For periods of an amount `begin`
-// is the time since the end of the previous one.
+// One on-period: when it begins, and when it ends or how many packets it delivers.
 struct Period {
   double begin;
+  bool afterPrevious;  // whether `begin` counts from the end of the previous one
   double end;
   uint64_t packets;  // zero for periods with an end
 };
@@ -179,8 +179,13 @@ class Sender {
 
   // Counts a period that is still on when the simulation ends.
   void Finish() {
+    m_next = m_periods.size();
     if (m_on) SwitchOff();
-    CloseArrivals();
+    Time until;
+    for (auto [begin, end] : m_activity) {
+      result.onArrivals += std::max(end - std::max(begin, until), Time(0)).GetSeconds();
+      until = std::max(until, end);
+    }
   }
 
  private:
@@ -188,7 +193,7 @@ class Sender {
     if (m_next >= m_periods.size()) return;
     const Period& period = m_periods[m_next];
     Time wait = Seconds(period.begin);
-    if (!period.packets) wait = std::max(wait - Simulator::Now(), Time(0));
+    if (!period.afterPrevious) wait = std::max(wait - Simulator::Now(), Time(0));
     Simulator::Schedule(wait, &Sender::SwitchOn, this);
   }
 
@@ -196,11 +201,8 @@ class Sender {
     const Period& period = m_periods[m_next++];
     m_on = true;
     m_since = Simulator::Now();
-    if (m_since > m_arrivalsEnd) {
-      CloseArrivals();
-      m_arrivalsBegin = m_since;
-    }
-    ++m_flow;
+    m_flow = m_activity.size();
+    m_activity.push_back({m_since, m_since});
     m_memory = Memory();
     m_acked = m_sequence;
     m_deliveredOfFlow = 0;
@@ -217,14 +219,12 @@ class Sender {
     m_end.Cancel();
     m_timer.Cancel();
     result.on += (Simulator::Now() - m_since).GetSeconds();
-    m_arrivalsEnd = std::max(m_arrivalsEnd, Simulator::Now());
+    Active(m_flow, Simulator::Now());
     ScheduleNext();
   }
 
-  void CloseArrivals() {
-    if (m_arrivalsEnd > m_arrivalsBegin) result.onArrivals += (m_arrivalsEnd - m_arrivalsBegin).GetSeconds();
-    m_arrivalsBegin = m_arrivalsEnd;
-  }
+  // A flow is active until it ends, and until its last packet has arrived.
+  void Active(uint64_t flow, Time now) { m_activity[flow].second = std::max(m_activity[flow].second, now); }
 
   void OnAck(Ptr<Socket> socket) {
     while (Ptr<Packet> packet = socket->Recv()) {
@@ -239,7 +239,7 @@ class Sender {
     Time sent = NanoSeconds(message.sent);
     ++result.delivered;
     result.rttSum += (now - sent).GetNanoSeconds() / 1e6;
-    m_arrivalsEnd = std::max(m_arrivalsEnd, now);
+    Active(message.flow, now);
     // An ACK of an earlier flow leaves the memory alone, but a rule is applied all the same.
     if (message.flow == m_flow) {
       m_memory.Update(sent, NanoSeconds(message.received), now - sent, message.sequence + 1 - m_acked);
@@ -303,7 +303,8 @@ class Sender {
   bool m_on = false, m_sentAny = false;
   Memory m_memory;
   double m_window = 0;
-  Time m_intersend, m_lastSend, m_since, m_arrivalsBegin, m_arrivalsEnd;
+  Time m_intersend, m_lastSend, m_since;
+  std::vector<std::pair<Time, Time>> m_activity;  // of each flow: when it began, and until when it was active
   uint64_t m_flow = 0, m_sequence = 0, m_acked = 0, m_deliveredOfFlow = 0, m_amount = 0;
   EventId m_timer, m_end;
 };

@@ -51,12 +51,14 @@ class Table:
 class Traffic:
     """On-periods of mean `on` (in `unit`: "s", or "packets"), and exponential pauses of mean `off` seconds.
 
-    With `on` infinite a sender is on from the start to the end.
+    With `on` infinite a sender is on from the start to the end. With `every`, flows have exactly `on` packets, and one
+    begins within the first half of each such time.
     """
 
     on: float = math.inf
     unit: str = "s"
     off: float = 0.0
+    every: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -72,12 +74,13 @@ class Network:
 
 @dataclass(frozen=True)
 class Period:
-    """An on-period of a sender: from `begin` to `end` (s), or, if `packets` is not zero, `begin` seconds after the
-    end of the one before it and until so many packets were delivered."""
+    """An on-period of a sender: from `begin` until `end` (s) or, if `packets` is not zero, until so many packets were
+    delivered. If `after_previous`, `begin` counts from the end of the one before it."""
 
     begin: float
     end: float
     packets: int = 0
+    after_previous: bool = False
 
 
 @dataclass
@@ -152,6 +155,10 @@ def draw_sender(traffic: Traffic, network: Network, source: random.Random) -> li
     """The on-periods of one sender: exponential pauses, the first before the first period."""
     if math.isinf(traffic.on):
         return [Period(0.0, network.duration)]
+    if traffic.every:
+        count = math.ceil(network.duration / traffic.every)
+        begins = [round((index + source.random() / 2) * traffic.every, 9) for index in range(count)]
+        return [Period(begin, 0.0, round(traffic.on)) for begin in begins if begin < network.duration]
     periods = []
     now = 0.0
     while now < network.duration:
@@ -165,7 +172,7 @@ def draw_sender(traffic: Traffic, network: Network, source: random.Random) -> li
         else:
             packets = max(1, math.ceil(length))
             now += pause  # a period takes some time, so that there are never too few
-            periods.append(Period(pause, 0.0, packets))
+            periods.append(Period(pause, 0.0, packets, True))
     return periods
 
 
@@ -221,6 +228,7 @@ class Simulator:
             for period in sender:
                 item = module.Period()
                 item.begin, item.end, item.packets = period.begin, period.end, period.packets
+                item.afterPrevious = period.after_previous
                 vector.push_back(item)
             dumbbell.periods.push_back(vector)
         dumbbell.Run(rules, network.rate, network.rtt, network.buffer, network.duration)
