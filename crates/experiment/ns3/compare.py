@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Sequence
 
@@ -36,12 +36,18 @@ class Case:
     runs: int = 1
     paired: bool = True
     measured: str = "arrivals"
+    host: str = "bare"
 
     @property
     def title(self) -> str:
         """The case in a row's words."""
         rate = f"{self.network.rate / 1e6:g} Mbps"
         return f"{self.table}, {rate}"
+
+    @property
+    def ordered(self) -> bool:
+        """Whether it is run in ns-3 a second time, with ACKs first."""
+        return self.paired and self.network.senders > 1
 
 
 def dumbbell(mbps: float, senders: int, duration: float, buffer: str) -> Network:
@@ -60,26 +66,27 @@ def all_cases() -> list[Case]:
         for table in ("learn-2x", "learn-10x", "learn-100x", "general-delta1", "knock-none")
     ]
     same = [
-        Case("same", table, dumbbell(rate, 2, 20, "5 BDP"), second_on, 8, measured="papers")
-        for table in ("learn-2x", "learn-10x", "learn-100x", "general-delta1")
+        Case("same", table, dumbbell(rate, 2, 20, "5 BDP"), second_on, 3, measured="papers")
+        for table in ("learn-100x", "general-delta1", "learn-2x", "learn-10x")
         for rate in rates
     ]
     drops = [
-        Case("drops", table, dumbbell(15, 8, 20, "20 packets"), second_on, 8)
+        Case("drops", table, dumbbell(15, 8, 20, "20 packets"), second_on, 3)
         for table in ("learn-100x", "general-delta1", "knock-none")
     ]
     own = [
-        Case("own", "learn-100x", dumbbell(rate, 2, 20, "5 BDP"), second_on, 48, False, "papers") for rate in rates
+        Case("own", "learn-100x", dumbbell(rate, 2, 20, "5 BDP"), second_on, 24, False, "papers") for rate in (10, 32)
     ]
     fixed = [
-        Case("fixed", table, dumbbell(15, 8, 20, "unlimited"), Traffic(200, "packets", every=4.0), 4)
+        Case("fixed", table, dumbbell(15, 8, 20, "unlimited"), Traffic(200, "packets", every=4.0), 3)
         for table in ("knock-none", "general-delta1", "learn-100x")
     ]
     amounts = [
-        Case("amounts", table, dumbbell(15, 8, 100, "unlimited"), hundred_kb, 32, False)
-        for table in ("knock-none", "general-delta1", "learn-100x")
+        Case("amounts", table, dumbbell(15, 8, 100, "unlimited"), hundred_kb, 16, False)
+        for table in ("knock-none", "general-delta1")
     ]
-    return alone + same + drops + fixed + own + amounts
+    tcp = [replace(case, group="tcp", host="tcp") for case in alone]
+    return alone + tcp + same + drops + fixed + own + amounts
 
 
 def scenario(case: Case, periods: list[list[Period]] | None) -> str:
@@ -91,7 +98,9 @@ def scenario(case: Case, periods: list[list[Period]] | None) -> str:
         f'measure.throughput = "{case.measured}"',
         f'[[link]]\nname = "bottleneck"\nrate = "{network.rate} bps"\nbuffer = "{buffer}"',
     ]
-    common = f'[[flow]]\nrtt = "{network.rtt * 1e3:g} ms"\nhost = "bare"\ncontroller = "{case.table}"\n'
+    if case.host == "tcp":
+        lines.append("tcp.handshake = true")
+    common = f'[[flow]]\nrtt = "{network.rtt * 1e3:g} ms"\nhost = "{case.host}"\ncontroller = "{case.table}"\n'
     if periods is None:
         on = f"exp {case.traffic.on:g} s" if case.traffic.unit == "s" else f"exp {case.traffic.on * 1.5:g} kB"
         off = f"exp {case.traffic.off:g} s"
@@ -124,7 +133,10 @@ def run_exm(program: str, case: Case, seed: int) -> dict[str, Any]:
     if done.returncode:
         lines = done.stderr.strip().splitlines() or ["no message"]
         raise InputError(f"{program} simulate failed: {lines[0]}")
-    return exm_figures(json.loads(done.stdout)["runs"][0])
+    figures = exm_figures(json.loads(done.stdout)["runs"][0])
+    if case.host == "tcp":  # whole packets, since the two have different headers
+        figures["throughput"] = figures["delivered"] * second.PACKET_BITS / 1e6 / case.network.duration
+    return figures
 
 
 def exm_figures(run: dict[str, Any]) -> dict[str, Any]:
@@ -169,7 +181,8 @@ def run_ns3(case: Case, seed: int, acks_first: bool = False) -> dict[str, Any]:
     # Seeds of the two simulators' own draws have nothing in common, so any will do.
     periods = second.draw_periods(case.traffic, case.network, seed)
     table = second.read_table(TABLES / f"{case.table}.json")
-    return ns3_figures(_loaded.run(table, case.network, periods, acks_first), case.measured)
+    run = _loaded.run(table, case.network, periods, acks_first, case.host == "tcp")
+    return ns3_figures(run, case.measured)
 
 
 def mean(values: Sequence[float]) -> float:
@@ -214,8 +227,8 @@ def row(case: Case, ours: list[dict[str, Any]], theirs: list[dict[str, Any]], or
         compared = ratio(left, right, case.paired)
         cells += [f"{mean(left):.{digits}f}", f"{mean(right):.{digits}f}", ratio_text(compared)]
     cells += [f"{mean([run['loss'] for run in runs]):.2f}" for runs in (ours, theirs)]
-    if case.paired:
-        cells += [same_packets(ours, theirs), same_packets(ours, ordered)]
+    if case.paired and case.host == "bare":
+        cells += [same_packets(ours, runs) for runs in (theirs, ordered) if runs]
     return "| " + " | ".join(cells) + " |"
 
 
@@ -232,7 +245,7 @@ def same_packets(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> st
 def heading(case: Case) -> str:
     """The head of a group's table."""
     columns = ["table, link", "Mbps", "in ns-3", "ratio", "queueing ms", "in ns-3", "ratio", "loss %", "in ns-3"]
-    columns += ["same", "same, ACKs first"] if case.paired else []
+    columns += ["same", "same, ACKs first"] if case.ordered else ["same"] if case.group == "alone" else []
     return f"\n## {case.group}\n\n| {' | '.join(columns)} |\n|---|" + "---:|" * (len(columns) - 1)
 
 
@@ -261,7 +274,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     continue
                 seeds = range(options.seed, options.seed + min(case.runs, options.runs or case.runs))
                 waiting = [pool.submit(run_ns3, case, seed) for seed in seeds]
-                later = [pool.submit(run_ns3, case, seed, True) for seed in seeds if case.paired]
+                later = [pool.submit(run_ns3, case, seed, True) for seed in seeds if case.ordered]
                 ours = [run_exm(options.exm, case, seed) for seed in seeds]
                 theirs = [future.result() for future in waiting]
                 if case.group != shown:

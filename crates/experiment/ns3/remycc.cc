@@ -282,7 +282,8 @@ class Sender {
     while (MaySend()) {
       Time now = Simulator::Now();
       if (m_sentAny && m_lastSend + m_intersend > now) {
-        m_timer = Simulator::Schedule(m_lastSend + m_intersend - now, &Sender::OnTimer, this, acksFirst ? kEventsOfAck : 0);
+        int rounds = acksFirst ? kEventsOfAck : 0;
+        m_timer = Simulator::Schedule(m_lastSend + m_intersend - now, &Sender::OnTimer, this, rounds);
         return;
       }
       Message message{m_flow, m_sequence++, now.GetNanoSeconds(), 0};
@@ -309,8 +310,8 @@ class Sender {
   EventId m_timer, m_end;
 };
 
-// Senders and receivers at the ends of one bottleneck. Access links take less than a nanosecond a packet and no propagation time;
-// the propagation delay is half on the way there and half back.
+// Senders and receivers at the ends of one bottleneck. Access links take less than a nanosecond a packet and no
+// propagation time; the propagation delay is half on the way there and half back.
 class Dumbbell {
  public:
   std::vector<Result> results;
@@ -318,36 +319,46 @@ class Dumbbell {
   bool acksFirst = false;  // see Sender
   std::vector<std::vector<Period>> periods;  // of each sender
 
-  void Run(Table* table, uint64_t bitsPerSecond, double rtt, uint64_t bufferPackets, double duration) {
+  // Senders over UDP, one for each list in `periods`.
+  void Run(Table* table, double duration) {
     uint32_t count = periods.size();
-    m_routers.Create(2);
-    m_left.Create(count);
-    m_right.Create(count);
-    InternetStackHelper stack;
-    stack.InstallAll();
-    Bottleneck(bitsPerSecond, rtt, bufferPackets);
-    std::vector<Ipv4Address> receivers;
-    for (uint32_t i = 0; i < count; ++i) {
-      Access(m_left.Get(i), m_routers.Get(0), "10.1", i);
-      receivers.push_back(Access(m_right.Get(i), m_routers.Get(1), "10.2", i));
-    }
     std::vector<Sender> senders(count);
     std::vector<Receiver> sinks(count);
     for (uint32_t i = 0; i < count; ++i) {
-      sinks[i].Start(m_right.Get(i), 9);
+      sinks[i].Start(right.Get(i), 9);
       senders[i].acksFirst = acksFirst;
-      senders[i].Start(table, m_left.Get(i), InetSocketAddress(receivers[i], 9), periods[i]);
+      senders[i].Start(table, left.Get(i), receivers[i], periods[i]);
     }
-    Simulator::Stop(Seconds(duration));
-    Simulator::Run();
+    Simulate(duration);
     for (Sender& sender : senders) {
       sender.Finish();
       results.push_back(sender.result);
     }
-    dropped = m_queue->GetTotalDroppedPackets();
-    m_queue = nullptr;
     Simulator::Destroy();
   }
+
+  void Build(uint32_t count, uint64_t bitsPerSecond, double rtt, uint64_t bufferPackets) {
+    m_routers.Create(2);
+    left.Create(count);
+    right.Create(count);
+    InternetStackHelper stack;
+    stack.InstallAll();
+    Bottleneck(bitsPerSecond, rtt, bufferPackets);
+    for (uint32_t i = 0; i < count; ++i) {
+      Access(left.Get(i), m_routers.Get(0), "10.1", i);
+      receivers.push_back(InetSocketAddress(Access(right.Get(i), m_routers.Get(1), "10.2", i), 9));
+    }
+  }
+
+  void Simulate(double duration) {
+    Simulator::Stop(Seconds(duration));
+    Simulator::Run();
+    dropped = m_queue->GetTotalDroppedPackets();
+    m_queue = nullptr;
+  }
+
+  NodeContainer left, right;  // hosts
+  std::vector<Address> receivers;
 
  private:
   static NetDeviceContainer Link(Ptr<Node> a, Ptr<Node> b, uint64_t rate, Time delay) {
@@ -390,7 +401,7 @@ class Dumbbell {
   }
 
   static constexpr uint64_t kFast = 100000000000000;  // bits per second
-  NodeContainer m_routers, m_left, m_right;
+  NodeContainer m_routers;
   Ptr<Queue<Packet>> m_queue;
 };
 

@@ -194,14 +194,15 @@ class Simulator:
     """ns-3 with the RemyCC's sender; loading it takes ten seconds to a minute."""
 
     def __init__(self) -> None:
-        source = Path(__file__).with_name("remycc.cc")
+        sources = [Path(__file__).with_name(name) for name in ("remycc.cc", "remycc_tcp.cc")]
         try:
             with quiet():
                 from ns import ns  # type: ignore[import-not-found]
         except ImportError as error:
             raise InputError(f"ns-3 is not installed (pip install ns3): {error}") from None
-        if not ns.cppyy.cppdef(source.read_text(encoding="utf-8")):
-            raise InputError(f"{source} does not compile with this version of ns-3")
+        for source in sources:
+            if not ns.cppyy.cppdef(source.read_text(encoding="utf-8")):
+                raise InputError(f"{source} does not compile with this version of ns-3")
         self._cpp = ns.cppyy.gbl
         self._cpp.ns3.Time.SetResolution(self._cpp.ns3.Time.NS)
 
@@ -217,8 +218,10 @@ class Simulator:
         out.Finish()
         return out
 
-    def run(self, table: Table, network: Network, periods: list[list[Period]], acks_first: bool = False) -> dict[str, Any]:
-        """One simulation. `acks_first` is --acks-first."""
+    def run(
+        self, table: Table, network: Network, periods: list[list[Period]], acks_first: bool = False, tcp: bool = False
+    ) -> dict[str, Any]:
+        """One simulation. `acks_first` is --acks-first, `tcp` is --host tcp."""
         module = self._cpp.exm_ns3
         rules = self.table(table)
         dumbbell = module.Dumbbell()
@@ -231,7 +234,12 @@ class Simulator:
                 item.afterPrevious = period.after_previous
                 vector.push_back(item)
             dumbbell.periods.push_back(vector)
-        dumbbell.Run(rules, network.rate, network.rtt, network.buffer, network.duration)
+        dumbbell.Build(network.senders, network.rate, network.rtt, network.buffer)
+        if tcp:
+            module.TcpFlow.Defaults()
+            module.TcpFlow.Run(dumbbell, rules, network.duration)
+        else:
+            dumbbell.Run(rules, network.duration)
         if rules.uncovered or rules.ambiguous:
             raise InputError(f"the boxes overlap or leave gaps: met {rules.ambiguous + rules.uncovered} times")
         flows = [asdict(measure(result, network)) for result in dumbbell.results]
@@ -339,11 +347,12 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--duration", default="100s", help="simulated time [%(default)s]")
     parser.add_argument("--runs", type=int, default=1, help="number of runs, of consecutive seeds [%(default)s]")
     parser.add_argument("--seed", type=int, default=1, help="seed of the first run [%(default)s]")
+    parser.add_argument("--host", choices=("bare", "tcp"), default="bare", help="tcp: one flow that is always on [bare]")
     parser.add_argument(
         "--acks-first",
         action="store_true",
-        help="let ACKs that arrive in the nanosecond in which a packet may be sent come first, as in Ex Machina; without, "
-        "they come in ns-3's order, that in which they were scheduled",
+        help="let ACKs that arrive in the nanosecond in which a packet may be sent come first, as in Ex Machina; "
+        "without, both come in ns-3's order, that in which they were scheduled",
     )
     return parser.parse_args(arguments)
 
@@ -360,12 +369,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         traffic = parse_traffic(options.on, options.off)
         if traffic.unit == "packets" and buffer < UNLIMITED:
             raise InputError("flows of an amount need --buffer unlimited: this sender has no timer for lost packets")
+        if options.host == "tcp" and (options.senders > 1 or not math.isinf(traffic.on)):
+            raise InputError("--host tcp is for one sender that is always on")
         table = read_table(options.table)
         simulator = Simulator()
         runs = []
         for seed in range(options.seed, options.seed + options.runs):
             periods = draw_periods(traffic, network, seed)
-            result = simulator.run(table, network, periods, options.acks_first)
+            result = simulator.run(table, network, periods, options.acks_first, options.host == "tcp")
             runs.append({"seed": seed, **result})
     except InputError as error:
         print(f"second_simulator.py: {error}", file=sys.stderr)
