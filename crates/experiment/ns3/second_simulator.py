@@ -289,6 +289,10 @@ UNITS = {
 }
 
 
+# In bits per second, seconds and packets.
+RANGES = {"rate": (1e3, 1e12), "time": (1e-6, 1e5), "data": (1e-3, 1e9)}
+
+
 def quantity(text: str, kind: str) -> float:
     """A positive number with a unit of its kind, such as 15Mbps."""
     match = re.fullmatch(r"\s*([0-9.]+(?:e[+-]?[0-9]+)?)\s*([A-Za-z]+)\s*", text)
@@ -299,7 +303,8 @@ def quantity(text: str, kind: str) -> float:
         value = float(match.group(1)) * units[match.group(2)]
     except ValueError:
         raise InputError(f"{text!r} is not a {kind}: no number") from None
-    if not 0 < value < 1e15:
+    low, high = RANGES[kind]
+    if not low <= value <= high:
         raise InputError(f"{text!r} is out of range")
     return value
 
@@ -371,6 +376,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise InputError("flows of an amount need --buffer unlimited: this sender has no timer for lost packets")
         if options.host == "tcp" and (options.senders > 1 or not math.isinf(traffic.on)):
             raise InputError("--host tcp is for one sender that is always on")
+        if traffic.off and network.duration / traffic.off > 1e6:
+            raise InputError("more than a million pauses are expected: give a longer --off or a shorter --duration")
         table = read_table(options.table)
         simulator = Simulator()
         runs = []
