@@ -10,6 +10,7 @@ import argparse
 import json
 import math
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -263,6 +264,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the tables, a group after another."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that has seen enough is no error
     options = parse_arguments(arguments)
     try:
         if options.jobs < 1 or (options.runs is not None and options.runs < 1):

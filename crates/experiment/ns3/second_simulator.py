@@ -13,6 +13,7 @@ import math
 import os
 import random
 import re
+import signal
 import sys
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -364,6 +365,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the results of all runs as JSON."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that has seen enough is no error
     options = parse_arguments(arguments)
     try:
         if not 1 <= options.senders <= 250 or options.runs < 1:
