@@ -5,7 +5,7 @@ mod report;
 
 use super::subject::Subject;
 use crate::complete;
-use crate::outputs::{check_only_output, write_output};
+use crate::outputs::{check_output, write_output};
 use crate::pictures::Format;
 use crate::progress::Progress;
 use crate::shell::{Failure, Printing};
@@ -68,7 +68,7 @@ impl Args {
         let format =
             self.output.as_deref().map(|output| Format::of(output, "--out")).transpose()?;
         if let Some(output) = &self.output {
-            check_only_output(output, &[&self.table], self.force)?;
+            check_output(output, &[&self.table], self.force)?;
         }
         let Subject { file, model } = Subject::load(&self.table, self.model.as_deref())?;
         let surveyed = survey(&file.table, &self.links(&model)?)?;
