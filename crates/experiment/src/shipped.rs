@@ -38,6 +38,7 @@ pub const SHIPPED: &[(&str, &str)] = texts![
     "thesis-2-9",
     "thesis-2-loss",
     "thesis-3-10",
+    "thesis-3-11",
     "thesis-3-3",
     "thesis-3-4",
     "thesis-3-5",

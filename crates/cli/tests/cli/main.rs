@@ -27,6 +27,7 @@ mod mosh;
 mod mosh_channels;
 mod network;
 #[cfg(target_os = "linux")]
+mod orbits;
 mod page;
 mod page_in_browser;
 mod program;

@@ -419,6 +419,8 @@ fn every_key_of_results_in_json_is_documented() {
     assert_json(&folder, "exm table harden", &[harden], &[]);
     assert_json(&folder, "exm experiment list", &["experiment list --json"], &[]);
     assert_json(&folder, "exm table list", &["table list --json"], &[]);
+    let orbits = "table orbits general-delta1 --networks 4 --json";
+    assert_json(&folder, "exm table orbits", &[orbits], &[]);
     assert_json(&folder, "exm table stats", &["table stats 1x --json"], &[]);
     assert_json(&folder, "exm trace info", &["trace info lte.trace --json"], &[]);
 }

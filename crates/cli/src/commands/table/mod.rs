@@ -6,6 +6,7 @@ mod convert;
 mod diff;
 mod harden;
 pub(crate) mod list;
+mod orbits;
 mod plot;
 mod rivals;
 mod show;
@@ -30,6 +31,7 @@ subcommands! {
         Show(show),
         Stats(stats),
         Plot(plot),
+        Orbits(orbits),
         Diff(diff),
         Check(check),
         Harden(harden),
