@@ -52,7 +52,7 @@ impl Graph {
             }
         }
         let rate = |(a, b)| {
-            let times = (FASTEST_MBPS / SLOWEST_MBPS).powf(stream.uniform());
+            let times = libm::pow(FASTEST_MBPS / SLOWEST_MBPS, stream.uniform());
             (a, b, SLOWEST_MBPS * times)
         };
         Graph { nodes, edges: ends.into_iter().map(rate).collect() }
@@ -154,7 +154,7 @@ fn losses(network: &Network, seed: u64) -> Result<Vec<Option<f64>>, Box<dyn Erro
                 0 => DURATION.as_millis_f64(),
                 count => flow.rtt.sum_nanos() as f64 * 1e-6 / count as f64,
             };
-            let loss = (bound.delivered / packets).log2() + (rtt_ms / bound.rtt_ms).log2();
+            let loss = libm::log2(bound.delivered / packets) + libm::log2(rtt_ms / bound.rtt_ms);
             (bound.delivered >= 1.0).then_some(loss)
         });
     Ok(each.collect())

@@ -30,7 +30,7 @@ repeats. Amplitudes are from least to greatest, over the ideal number.
 
 Examples:
   exm table orbits learn-100x
-  exm table orbits cc.json --networks 1000 -o orbits.svg
+  exm table orbits cc.json --networks 10000 -o orbits.svg
   exm table orbits RemyCC.dna --model general-delta1 --seed 2 --json";
 
 /// Predict the orbits of a table on many links, and compare them with simulations
@@ -44,7 +44,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MODEL", add = complete::models())]
     model: Option<PathBuf>,
     /// How many links to draw
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    #[arg(long, value_name = "N", default_value_t = 1000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     networks: u32,
     /// The random seed of the links

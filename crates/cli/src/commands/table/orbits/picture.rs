@@ -5,6 +5,9 @@ use exm_measure::figure::{Band, BandPoint, Scale, Style, Sweep};
 use exm_ratatouille::{Orbit, Quantiles, SurveyedLink};
 use std::path::Path;
 
+/// Which of the orbits of a link is meant.
+type OrbitOf = fn(&SurveyedLink) -> Orbit;
+
 /// In how many ranges of rates, with as many links each, the median is drawn.
 const RANGES: usize = 40;
 /// How many links are shown each by a dot.
@@ -19,12 +22,12 @@ pub(super) fn svg(table: &Path, links: &[SurveyedLink]) -> String {
     let name = name_of(table);
     let rates = || links.iter().map(|of| of.link.rate().as_mbps());
     let (low, high) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
-    let orbits: [(&str, fn(&SurveyedLink) -> Orbit); 3] = [
+    let orbits: [(&str, OrbitOf); 3] = [
         ("one flow, predicted", |of| of.predicted),
         ("one flow, simulated", |of| of.simulated),
         ("first of two flows", |of| of.shared),
     ];
-    let line = |(number, (name, orbit)): (usize, &(&str, fn(&SurveyedLink) -> Orbit))| {
+    let line = |(number, (name, orbit)): (usize, &(&str, OrbitOf))| {
         let cycle = |of: &SurveyedLink| Some((of.link.rate().as_mbps(), orbit(of).cycle()?));
         // Dots of what agrees would hide each other.
         let dots = links.iter().filter(|_| number != 1).take(DOTS).filter_map(cycle);
@@ -50,6 +53,8 @@ pub(super) fn svg(table: &Path, links: &[SurveyedLink]) -> String {
         x_axis: "link rate, Mbps".to_owned(),
         x_scale: if high > WIDE * low { Scale::Log } else { Scale::Linear },
         y_axis: "period of cycles, RTTs".to_owned(),
+        y_scale: Scale::Linear,
+        areas: Vec::new(),
         lines: orbits.iter().enumerate().map(line).collect(),
         ranges: Vec::new(),
     };
