@@ -471,16 +471,43 @@ fn every_key_of_experiments_results_is_documented() {
         name = "designs"
         controller = ["1x", "10x"]
     "#;
+    // Flows with different controllers are compared group by group.
+    const UNLIKE: &str = r#"
+        duration = "2 s"
+        [[link]]
+        name = "link"
+        rate = "5 Mbps"
+        [[flow]]
+        name = "one"
+        rtt = "20 ms"
+        controller = "reno"
+        traffic.on = "always"
+        [[flow]]
+        name = "other"
+        rtt = "20 ms"
+        controller = "vegas"
+        traffic.on = "always"
+        [experiment]
+        runs = 1
+        reference = "apart"
+        [[experiment.scheme]]
+        name = "apart"
+        [[experiment.scheme]]
+        name = "together"
+        set = { "flow.one.controller" = "cubic" }
+    "#;
     let folder = Folder::new("reference-results");
     folder.write("e.toml", EXPERIMENT);
     folder.text("experiment run e.toml -o e");
+    folder.write("unlike.toml", UNLIKE);
+    folder.text("experiment run unlike.toml -o unlike");
     folder.text("compare --cc cubic,vegas --link 5Mbps --rtt 50ms --duration 2s --runs 2 -o c");
     let compare =
         "compare --cc cubic,vegas --link 5Mbps --rtt 50ms --duration 2s --runs 2 -o c --json";
     assert_json(
         &folder,
         "exm compare and exm experiment show",
-        &["experiment show e --json", compare],
+        &["experiment show e --json", "experiment show unlike --json", compare],
         &["results.warnings", "results.skipped", "results.simulated"],
     );
 }
