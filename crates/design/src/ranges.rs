@@ -20,16 +20,26 @@ pub struct DesignRanges(BTreeMap<String, Known>);
 struct Known {
     design: Conditions,
     /// What it does near its model, if that was checked.
-    near: Option<String>,
+    near: Option<Near>,
     /// What its design still had to do.
     pending: Option<Pending>,
+}
+
+/// What a table does on networks near its model.
+#[derive(Debug)]
+struct Near {
+    text: String,
+    fills_queues: bool,
 }
 
 impl DesignRanges {
     /// Adds the design range of the table `name`, if its `file` has one.
     pub fn note(&mut self, name: &str, file: &TableFile) {
         if let Some(model) = model_of(file) {
-            let near = file.robustness().map(|known| known.near.to_string());
+            let near = file.robustness().map(|known| Near {
+                text: known.near.to_string(),
+                fills_queues: known.near.collapses > 0,
+            });
             let design = Conditions::of_model(&model);
             let pending = file.provenance.pending;
             self.0.insert(name.to_owned(), Known { design, near, pending });
@@ -61,7 +71,7 @@ impl DesignRanges {
     }
 
     fn lines(&self, met: impl Fn(&str) -> Option<Conditions>) -> Vec<String> {
-        let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+        let mut groups: Vec<(String, Vec<(&str, Option<&Near>)>)> = Vec::new();
         let mut lines = Vec::new();
         for (name, Known { design, near, pending }) in &self.0 {
             if let Some(pending) = pending {
@@ -74,18 +84,32 @@ impl DesignRanges {
                 continue;
             }
             let what: Vec<String> = outside.iter().map(OutOfRange::to_string).collect();
-            let near = near.as_ref().map(|near| format!("; near its model it {near}"));
-            let what = what.join(", ") + &near.unwrap_or_default();
+            let (what, table) = (what.join(", "), (name.as_str(), near.as_ref()));
             match groups.iter_mut().find(|(other, _)| *other == what) {
-                Some((_, names)) => names.push(name),
-                None => groups.push((what, vec![name])),
+                Some((_, tables)) => tables.push(table),
+                None => groups.push((what, vec![table])),
             }
         }
-        let line = |(what, names): (String, Vec<&str>)| {
-            format!("outside the design range of {}: {what}", names.join(", "))
+        let line = |(what, tables): (String, Vec<(&str, Option<&Near>)>)| {
+            let names: Vec<&str> = tables.iter().map(|table| table.0).collect();
+            let near = near_in_words(&tables);
+            format!("outside the design range of {}: {what}{near}", names.join(", "))
         };
         lines.extend(groups.into_iter().map(line));
         lines
+    }
+}
+
+/// What these tables do near their models.
+fn near_in_words(tables: &[(&str, Option<&Near>)]) -> String {
+    let known: Vec<&Near> = tables.iter().filter_map(|table| table.1).collect();
+    match (tables, &known[..]) {
+        (_, []) => String::new(),
+        ([_], [near]) => format!("; near its model it {}", near.text),
+        _ => {
+            let filling = known.iter().filter(|near| near.fills_queues).count();
+            format!("; near their models {filling} of {} fill queues", known.len())
+        }
     }
 }
 
@@ -140,6 +164,18 @@ mod tests {
         let lines = ranges.warnings_on(&model);
         assert_eq!(lines.len(), 1, "{lines:?}");
         assert!(lines[0].contains(" 10x, 1x: senders 4 "), "{lines:?}");
+    }
+
+    #[test]
+    fn designs_with_different_surroundings_share_a_line() {
+        let mut ranges = DesignRanges::default();
+        for name in ["learn-2x.seed1", "learn-2x.seed2"] {
+            ranges.note(name, &shipped::design(name).unwrap());
+        }
+        let lines = ranges.warnings_on(&ranges_model("150 Mbps"));
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert!(lines[0].contains(" learn-2x.seed1, learn-2x.seed2: rate "), "{lines:?}");
+        assert!(lines[0].ends_with("; near their models 2 of 2 fill queues"), "{lines:?}");
     }
 
     fn ranges_model(rate: &str) -> Model {
