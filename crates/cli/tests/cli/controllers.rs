@@ -82,7 +82,7 @@ fn a_module_is_cross_traffic_of_a_design_which_does_not_resume_with_another() {
         "m.toml",
         "[network]\nrate = \"10 Mbps\"\nrtt = \"40 ms\"\nbuffer = \"100 packets\"\n[traffic]\n\
          on = \"exp 1 s\"\noff = \"exp 1 s\"\n[[sender]]\ncount = 1\n[[sender]]\ncount = 1\n\
-         controller = \"mine.wasm cwnd=9\"\n",
+         controller = \"mine.wasm cwnd=9\"\n[robust]\nenabled = false\n",
     );
     let design = "design m.toml -o cc.json --specimens 4 --hardening 1 --quiet --threads 1";
     folder.text(&format!("{design} --steps 1"));

@@ -2,7 +2,7 @@
 
 use crate::common::Folder;
 
-/// Its designs take seconds.
+/// Its designs take tenths of a second, since they are not hardened.
 pub(crate) const MODEL: &str = r#"
 name = "small"
 [network]
@@ -17,6 +17,8 @@ off = "exponential 1 s"
 [design]
 duration = "4 s"
 specimens = 4
+[robust]
+enabled = false
 "#;
 
 /// A folder for the test `name` with the model in it.
