@@ -169,22 +169,6 @@ fn a_finished_design_takes_no_further_step() {
     }
 }
 
-#[test]
-fn a_design_ends_by_hardening_unless_its_model_exempts_it() {
-    let folder = folder("hardened");
-    let hardened = MODEL.split("[robust]").next().unwrap();
-    folder.write("hardened.toml", hardened);
-    let words = "--specimens 8 --hardening 1 --quiet --steps 1 --json";
-    let plain = folder.json(&format!("design model.toml -o plain.json {words}"));
-    let hardened = folder.json(&format!("design hardened.toml -o hardened.json {words}"));
-    let rules = |result: &Value| result["rules"].as_u64().unwrap();
-    assert!(rules(&hardened) > rules(&plain), "{hardened}");
-    let robustness = &hardened["tables"][0]["robustness"];
-    let collapses = |near_or_far: &str| robustness[near_or_far]["collapses"].as_u64().unwrap();
-    assert!(collapses("far") < collapses("far_before"), "{robustness}");
-    assert!(plain["tables"][0]["robustness"]["guards"].is_null(), "{plain}");
-}
-
 /// The command that was interrupted is repeated as it was, with --resume.
 #[test]
 fn a_design_that_started_from_a_table_is_resumed() {
