@@ -203,8 +203,10 @@ impl Aggregator<'_> {
         let pair = Pair { own, base, runs: (0..self.plan.runs as usize).collect() };
         // If there is a mean, the paper's number is of that.
         let is_beside = experiment.mean.is_none() || experiment.variants.len() == 1;
+        // Of logarithms: the designs of a scheme may differ by factors, and no interval reaches below zero.
         let ratio = |key: &str, name: &str, of: fn(f64, f64) -> f64| {
-            let (ours, interval) = pair.compared(key, of)?;
+            let (ours, interval) = pair.compared(key, |own, base| libm::log(of(own, base)))?;
+            let (ours, interval) = (libm::exp(ours), interval.map(|ends| ends.map(libm::exp)));
             let paper = scheme.ratio(name, &base_scheme.name, case.point).filter(|_| is_beside);
             Some(Ratio::new(ours, interval, paper))
         };
@@ -464,7 +466,7 @@ struct Pair<'a> {
 
 impl Pair<'_> {
     /// What `of` makes of the metric called `key` of the scheme and of the reference, with its interval.
-    fn compared(&self, key: &str, of: fn(f64, f64) -> f64) -> Option<(f64, Option<[f64; 2]>)> {
+    fn compared(&self, key: &str, of: impl Fn(f64, f64) -> f64) -> Option<(f64, Option<[f64; 2]>)> {
         let Pair { own, base, runs } = self;
         let of =
             |own: Option<f64>, base: Option<f64>| Some(of(own?, base?)).filter(|v| v.is_finite());
