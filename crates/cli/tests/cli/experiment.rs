@@ -428,6 +428,19 @@ fn shipped_experiments_are_listed_and_run() {
     );
 }
 
+/// The evidence of a study: a table that another beats on its own model was not designed well enough to be compared.
+#[test]
+fn no_shipped_design_is_beaten_on_its_own_model() {
+    let folder = Folder::new("cross");
+    for study in ["thesis-4-1", "price-of-tcp"] {
+        let crossed = folder.json(&format!("experiment cross {study} --specimens 32 --json"));
+        let models = crossed["models"].as_array().unwrap();
+        let mut tables = models.iter().flat_map(|on| on["tables"].as_array().unwrap());
+        assert!(tables.all(|table| table["designs"] == 5), "{crossed}");
+        assert_eq!(crossed["beaten"], serde_json::json!([]), "{study}");
+    }
+}
+
 #[test]
 fn the_tables_of_an_experiment_are_designed_again() {
     let folder = Folder::new("again");
