@@ -32,6 +32,9 @@ struct Near {
     fills_queues: bool,
 }
 
+/// A table's name, and what it does near its model.
+type Named<'a> = (&'a str, Option<&'a Near>);
+
 impl DesignRanges {
     /// Adds the design range of the table `name`, if its `file` has one.
     pub fn note(&mut self, name: &str, file: &TableFile) {
@@ -71,7 +74,7 @@ impl DesignRanges {
     }
 
     fn lines(&self, met: impl Fn(&str) -> Option<Conditions>) -> Vec<String> {
-        let mut groups: Vec<(String, Vec<(&str, Option<&Near>)>)> = Vec::new();
+        let mut groups: Vec<(String, Vec<Named<'_>>)> = Vec::new();
         let mut lines = Vec::new();
         for (name, Known { design, near, pending }) in &self.0 {
             if let Some(pending) = pending {
@@ -90,7 +93,7 @@ impl DesignRanges {
                 None => groups.push((what, vec![table])),
             }
         }
-        let line = |(what, tables): (String, Vec<(&str, Option<&Near>)>)| {
+        let line = |(what, tables): (String, Vec<Named<'_>>)| {
             let names: Vec<&str> = tables.iter().map(|table| table.0).collect();
             let near = near_in_words(&tables);
             format!("outside the design range of {}: {what}{near}", names.join(", "))
@@ -101,7 +104,7 @@ impl DesignRanges {
 }
 
 /// What these tables do near their models.
-fn near_in_words(tables: &[(&str, Option<&Near>)]) -> String {
+fn near_in_words(tables: &[Named<'_>]) -> String {
     let known: Vec<&Near> = tables.iter().filter_map(|table| table.1).collect();
     match (tables, &known[..]) {
         (_, []) => String::new(),
