@@ -11,7 +11,7 @@ use exmachina::random::{Distribution, Purpose, Stream};
 use exmachina::remy::RemyCc;
 use exmachina::sim::controllers::AnyController;
 use exmachina::sim::engine;
-use exmachina::sim::fluid::Fluid;
+use exmachina::sim::fluid::{Bound, Fluid};
 use exmachina::sim::network::{FlowSpec, Host, LinkSpec, Network};
 use exmachina::sim::traffic::{OnFor, OnOff};
 use exmachina::units::{Bytes, Rate, Span};
@@ -142,22 +142,20 @@ fn designs(name: &'static str) -> Vec<Scheme> {
 }
 
 /// By how much each flow that was on is below an omniscient sender, in points of log2(throughput) - log2(RTT).
-fn losses(network: &Network, seed: u64) -> Result<Vec<Option<f64>>, Box<dyn Error>> {
+fn losses(network: &Network, seed: u64, bounds: &[Bound]) -> Vec<Option<f64>> {
     let report = engine::run(network, seed);
-    let bounds = Fluid::of(network)?.run(seed);
-    let each =
-        report.flows.iter().zip(network.flows()).zip(&bounds).map(|((flow, spec), bound)| {
-            let payload = spec.transport.payload(spec.packet_size).get() as f64;
-            // A flow that delivered nothing counts as one that delivered half a packet in the whole run.
-            let packets = (flow.bytes.get() as f64 / payload).max(0.5);
-            let rtt_ms = match flow.rtt.count() {
-                0 => DURATION.as_millis_f64(),
-                count => flow.rtt.sum_nanos() as f64 * 1e-6 / count as f64,
-            };
-            let loss = libm::log2(bound.delivered / packets) + libm::log2(rtt_ms / bound.rtt_ms);
-            (bound.delivered >= 1.0).then_some(loss)
-        });
-    Ok(each.collect())
+    let each = report.flows.iter().zip(network.flows()).zip(bounds).map(|((flow, spec), bound)| {
+        let payload = spec.transport.payload(spec.packet_size).get() as f64;
+        // A flow that delivered nothing counts as one that delivered half a packet in the whole run.
+        let packets = (flow.bytes.get() as f64 / payload).max(0.5);
+        let rtt_ms = match flow.rtt.count() {
+            0 => DURATION.as_millis_f64(),
+            count => flow.rtt.sum_nanos() as f64 * 1e-6 / count as f64,
+        };
+        let loss = libm::log2(bound.delivered / packets) + libm::log2(rtt_ms / bound.rtt_ms);
+        (bound.delivered >= 1.0).then_some(loss)
+    });
+    each.collect()
 }
 
 /// How many links on each flow's path omniscient senders fill.
@@ -192,10 +190,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         let run_seed = stream.seed();
         // The mean over flows and designs.
         let mut of_graph: BTreeMap<(usize, &str), Vec<f64>> = BTreeMap::new();
+        // Omniscient senders have no controller, and fill no queue: they are the same for all schemes.
+        let fluid = Fluid::of(&graph.network(&paths, &schemes[0])?)?;
+        let (counts, bounds) = (bottlenecks(&fluid), fluid.run(run_seed));
         for scheme in &schemes {
             let network = graph.network(&paths, scheme)?;
-            let counts = bottlenecks(&Fluid::of(&network)?);
-            for (count, loss) in counts.into_iter().zip(losses(&network, run_seed)?) {
+            for (&count, loss) in counts.iter().zip(losses(&network, run_seed, &bounds)) {
                 of_graph.entry((count.min(MOST), scheme.name)).or_default().extend(loss);
             }
         }

@@ -3,7 +3,7 @@
 use crate::twin::SimulatedTwin;
 use exm_sim::fluid::Fluid;
 use exm_sim::network::Network;
-use exm_sim::scenario::Scenario;
+use exm_sim::scenario::{FlowGroup, Scenario};
 use exm_units::{Fnv1a, Span};
 
 /// Consecutive windows of throughput start this fraction of a window apart: ten samples a window.
@@ -61,6 +61,12 @@ impl Case {
     /// The name of its scheme.
     pub fn scheme_name(&self) -> &str {
         &self.scheme_name
+    }
+
+    /// Of each flow of its network the group, with its number in the scenario.
+    pub(crate) fn groups_of_flows(&self) -> impl Iterator<Item = (usize, &FlowGroup)> {
+        let groups = self.scenario.flows.iter().enumerate();
+        groups.flat_map(|(index, group)| std::iter::repeat_n((index, group), group.count))
     }
 
     /// The case with the network that simulates its run of this `seed`.

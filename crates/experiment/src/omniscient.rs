@@ -4,7 +4,7 @@ use crate::case::Case;
 use crate::experiment::Scheme;
 use crate::rows::{FlowRow, LinkRow, RunRow};
 use exm_sim::MeasuredOver;
-use exm_sim::fluid::{Bound, Fluid};
+use exm_sim::fluid::{Bound, Fluid, FluidLink};
 use exm_sim::network::{FlowSpec, Network};
 use exm_sim::scenario::Scenario;
 use exm_units::Rate;
@@ -45,14 +45,12 @@ impl RunRow {
     /// share at once, and none ever queues.
     pub(crate) fn omniscient(case: &Case, fluid: &Fluid, seed: u64) -> RunRow {
         let bounds = fluid.run(seed);
-        let groups = case.scenario.flows.iter().enumerate();
-        let groups = groups.flat_map(|(index, group)| std::iter::repeat_n(index, group.count));
-        let flows = groups.zip(&bounds).zip(case.network.flows()).enumerate();
-        let flows = flows.map(|(number, ((group, bound), spec))| {
-            let base_ms = case.scenario.flows[group].rtt.as_secs_f64() * 1e3;
+        let flows = case.groups_of_flows().zip(&bounds).zip(case.network.flows()).enumerate();
+        let flows = flows.map(|(number, (((index, group), bound), spec))| {
+            let base_ms = group.rtt.as_secs_f64() * 1e3;
             let slowest = fluid.slowest(number).packets_per_ms;
             let over = case.network.over();
-            of_bound(group, base_ms, bound, &Path { spec, slowest, over })
+            of_bound(index, base_ms, bound, &Path { spec, slowest, over })
         });
         RunRow { seed, flows: flows.collect(), links: links(fluid, &bounds) }
     }
@@ -67,10 +65,7 @@ struct Path<'a> {
 }
 
 fn of_bound(group: usize, base_ms: f64, bound: &Bound, path: &Path<'_>) -> FlowRow {
-    let (time_ms, share_ms) = match path.over {
-        MeasuredOver::Arrivals => (bound.active_ms, bound.active_share_ms),
-        MeasuredOver::Papers => (bound.on_ms, bound.share_ms),
-    };
+    let (time_ms, share_ms) = bound.measured(path.over);
     let was_on = bound.was_on();
     // Of user data: headers do not count.
     let mbps = |packets_per_ms: f64| {
@@ -104,7 +99,7 @@ fn links(fluid: &Fluid, bounds: &[Bound]) -> Vec<LinkRow> {
             fluid.senders.iter().zip(bounds).filter(|(sender, _)| sender.path.contains(&link));
         crossing.map(|(_, bound)| bound.delivered / (1.0 - bound.loss)).sum()
     };
-    let row = |(number, link): (usize, &exm_sim::fluid::FluidLink)| LinkRow {
+    let row = |(number, link): (usize, &FluidLink)| LinkRow {
         utilisation: (carried(number) / (link.packets_per_ms * duration_ms)).min(1.0),
         mean_queue: 0.0,
         max_queue: 0,

@@ -163,10 +163,7 @@ impl RunRow {
     }
 
     fn new(case: &Case, report: &Report, asked: Asked) -> RunRow {
-        let groups = case.scenario.flows.iter().enumerate();
-        let groups =
-            groups.flat_map(|(index, group)| std::iter::repeat_n((index, group), group.count));
-        let flows = groups.zip(&report.flows).zip(case.network.flows());
+        let flows = case.groups_of_flows().zip(&report.flows).zip(case.network.flows());
         let flows = flows.map(|(((index, group), flow), spec)| {
             let base_ms = group.rtt.as_secs_f64() * 1e3;
             let mut row = FlowRow::new(index, base_ms, flow);

@@ -49,11 +49,10 @@ impl Objective {
 
     /// The results of an omniscient sender, if this much is queued at the end of each on-period.
     fn got_by(&self, path: Path, bound: &Bound, queue_ms: f64) -> Got {
-        let time_ms = match (self.throughput, self.over) {
-            (Throughput::Share, MeasuredOver::Papers) => bound.share_ms,
-            (Throughput::On, MeasuredOver::Papers) => bound.on_ms,
-            (Throughput::Share, MeasuredOver::Arrivals) => bound.active_share_ms,
-            (Throughput::On, MeasuredOver::Arrivals) => bound.active_ms,
+        let (on_ms, share_ms) = bound.measured(self.over);
+        let time_ms = match self.throughput {
+            Throughput::Share => share_ms,
+            Throughput::On => on_ms,
         };
         let Bound { rtt_ms, loss, .. } = *bound;
         if queue_ms == 0.0 {

@@ -2,6 +2,7 @@
 
 mod fair;
 
+use crate::active::MeasuredOver;
 use crate::network::{LinkSpec, Network};
 use crate::traffic::{FlowDemand, Traffic, TrafficSource};
 use exm_link::{Limit, Service};
@@ -203,6 +204,15 @@ impl Bound {
     /// Whether it was ever on.
     pub fn was_on(&self) -> bool {
         self.on_ms > 0.0
+    }
+
+    /// The time that throughput is measured over, and the integral of 1 / (senders) over it, in ms: as
+    /// [`FlowReport::measured`](crate::metrics::FlowReport::measured) of a simulation.
+    pub fn measured(&self, over: MeasuredOver) -> (f64, f64) {
+        match over {
+            MeasuredOver::Arrivals => (self.active_ms, self.active_share_ms),
+            MeasuredOver::Papers => (self.on_ms, self.share_ms),
+        }
     }
 }
 
