@@ -106,11 +106,23 @@ pub struct Emulated {
     pub inside: [u64; 2],
 }
 
+/// Ends the forwarding thread, also when the work beside it panics: the scope of both would wait for it forever.
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Emulates a link of `setup` between two `ports`, up from the first, while `work` runs; `observers` receive what
 /// happens to packets, up first. All times, also those of traces, count from the start of the emulation.
 ///
 /// # Errors
 /// The configuration is impossible, or a device failed.
+///
+/// # Panics
+/// If `work` does, once the link has ended.
 pub fn emulate<'a, T>(
     setup: &Setup,
     ports: [&'a Port; 2],
@@ -139,8 +151,9 @@ pub fn emulate<'a, T>(
             driven
         });
         let driver = driver.map_err(EmulateError::Thread)?;
+        let stopping = StopOnDrop(&stop);
         let done = work(&RunningLink { clock, snapshots: &snapshots, stopped: &stopped });
-        stop.store(true, Ordering::Relaxed);
+        drop(stopping);
         Ok((done, driver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
     })?;
     driven.map_err(EmulateError::Device)?;

@@ -8,6 +8,7 @@ use exm_os::{Namespace, Netlink, PacketSocket};
 use exm_units::Rate;
 use std::io;
 use std::net::{IpAddr, UdpSocket};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -84,4 +85,25 @@ fn neighbours_are_found_beside_a_full_queue() {
     assert!(found, "{} and {} passed by", up.passed_by, down.passed_by);
     assert!(up.passed_by >= 4 && down.passed_by >= 4, "{} {}", up.passed_by, down.passed_by);
     assert!(up.arrived.packets >= 4 && emulated.inside[0] >= 3, "{:?}", emulated.inside);
+}
+
+/// As an assertion that does not hold does: the link ends, and the caller hears of it.
+#[test]
+fn a_panic_beside_the_link_ends_it() {
+    if !exm_testing::can_make_networks(&["ip"]) {
+        return;
+    }
+    let between = Namespace::new().unwrap();
+    let machines = [("one", ADDRESSES[0]), ("other", ADDRESSES[1])];
+    let [(_here, first), (_there, second)] =
+        inside(&between, || machines.map(|(wire, addresses)| machine(wire, addresses)));
+    let path = || PathSpec::new(Service::Fixed(Rate::from_mbps(1.0)));
+    let observers: [Box<dyn Observer>; 2] = [Box::new(()), Box::new(())];
+    let run = || {
+        emulate(&Setup::new(path(), path()), [&first, &second], observers, |_| {
+            panic!("of the work")
+        })
+    };
+    let panic = catch_unwind(AssertUnwindSafe(run)).map(|_: Result<((), _), _>| ()).unwrap_err();
+    assert_eq!(panic.downcast_ref(), Some(&"of the work"));
 }
