@@ -257,9 +257,13 @@ fn root_is_asked_for() {
 #[test]
 fn a_benchmark_in_json_has_the_envelope() {
     let Some(folder) = folder("tunnel-bench") else { return };
-    let words =
-        "tunnel bench --up 5Mbps --down 5Mbps --warm-up 200ms --duration 500ms --seed 3 --json";
-    let result =
-        assert_envelope(&folder.text(words), &format!("exm {words}"), &["direct", "tunnel"]);
+    let words = "tunnel bench --up 5Mbps --down 5Mbps --warm-up 200ms --duration 500ms --seed 3 --runs 2 --json";
+    let keys = ["direct", "tunnel", "runs"];
+    let result = assert_envelope(&folder.text(words), &format!("exm {words}"), &keys);
     assert_eq!(result["seed"], 3);
+    let runs = result["runs"].as_array().expect("an array");
+    assert_eq!(runs.iter().map(|run| &run["seed"]).collect::<Vec<_>>(), [3, 4]);
+    let downloads = [0, 1].map(|run| runs[run]["tunnel"]["download_kbps"].as_f64().unwrap());
+    let median = result["tunnel"]["download_kbps"].as_f64().unwrap();
+    assert!((median - (downloads[0] + downloads[1]) / 2.0).abs() < 1e-6, "{median} {downloads:?}");
 }
