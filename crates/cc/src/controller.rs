@@ -342,6 +342,8 @@ pub struct Needs {
     pub sent: bool,
     /// ECN marks instead of drops, each reported (RFC 8257).
     pub marks: bool,
+    /// Low latency: ECT(1) in its packets instead of ECT(0), for queues that mark these early and often (RFC 9331).
+    pub l4s: bool,
     /// Explicit feedback from routers (XCP).
     pub feedback: bool,
     /// [`Controller::on_start`] at each on-period of a persistent connection, as RemyCCs start in the

@@ -1,16 +1,11 @@
 //! [`Ledbat`]: a window that keeps the queueing delay it causes at a target (RFC 6817).
 
 use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Start};
+use crate::delays::{Delays, difference};
 use crate::parameters::parameters;
 use crate::window::{Response, Window, acked, follows_window};
-use exm_units::{Instant, Packets, Span};
+use exm_units::{Packets, Span};
 
-/// RFC 6817, section 2.5: `BASE_HISTORY`, the minutes for which the least delay is remembered.
-const BASE_HISTORY: usize = 10;
-/// RFC 6817, section 2.4.2: the length of each entry of that history.
-const MINUTE: Span = Span::from_secs(60);
-/// RFC 6817, section 2.5: `CURRENT_FILTER`, the number of newest delays whose minimum is used.
-const CURRENT_FILTER: usize = 4;
 /// libutp: slow start ends at this part of the target.
 const SLOW_START_END: f64 = 0.9;
 /// RFC 6817, section 2.5: `MIN_CWND`.
@@ -26,7 +21,8 @@ const INIT_CWND: Packets = Packets::new(2);
 pub struct Ledbat {
     tuning: Tuning,
     window: Window,
-    delays: Option<Delays>,
+    /// Whether they are one-way delays, and the delays.
+    delays: Option<(bool, Delays)>,
     /// Whether flows begin with slow start.
     slow_start: bool,
 }
@@ -42,18 +38,6 @@ parameters! {
         /// What is left of the window after a loss (section 2.4.2: half).
         decrease: Number = [0.5, 0.01, 0.99],
     }
-}
-
-/// Delays of the flow, in nanoseconds; negative where the receiver's clock is behind.
-#[derive(Clone, Debug)]
-struct Delays {
-    one_way: bool,
-    /// The least of each of the last minutes, the newest first.
-    base: [i64; BASE_HISTORY],
-    minute_began: Instant,
-    current: [i64; CURRENT_FILTER],
-    /// The index in `current` of the next one.
-    next: usize,
 }
 
 impl Ledbat {
@@ -86,11 +70,11 @@ impl Ledbat {
             None => (false, difference(ack.now, ack.sent_at).max(0)),
         };
         // One-way delays and round-trip times cannot be compared.
-        let delays = self.delays.take().filter(|delays| delays.one_way == one_way);
-        let mut delays = delays.unwrap_or_else(|| Delays::new(one_way, ack.now));
+        let delays = self.delays.take().filter(|(of, _)| *of == one_way);
+        let (_, mut delays) = delays.unwrap_or_else(|| (one_way, Delays::new(ack.now)));
         delays.observe(delay, ack.now);
         let queueing = delays.queueing();
-        self.delays = Some(delays);
+        self.delays = Some((one_way, delays));
         queueing
     }
 
@@ -113,41 +97,6 @@ impl Ledbat {
         let allowed = ack.in_flight.get() as f64 + acked(ack) + self.tuning.allowed_increase;
         self.window.set(wanted.min(allowed).max(MIN_CWND));
     }
-}
-
-impl Delays {
-    fn new(one_way: bool, now: Instant) -> Delays {
-        Delays {
-            one_way,
-            base: [i64::MAX; BASE_HISTORY],
-            minute_began: now,
-            current: [i64::MAX; CURRENT_FILTER],
-            next: 0,
-        }
-    }
-
-    fn observe(&mut self, delay: i64, now: Instant) {
-        if now.saturating_since(self.minute_began) >= MINUTE {
-            self.minute_began = now;
-            self.base.rotate_right(1);
-            self.base[0] = delay;
-        }
-        self.base[0] = self.base[0].min(delay);
-        self.current[self.next] = delay;
-        self.next = (self.next + 1) % CURRENT_FILTER;
-    }
-
-    fn queueing(&self) -> f64 {
-        let least = |delays: &[i64]| delays.iter().fold(i64::MAX, |least, &delay| least.min(delay));
-        least(&self.current).saturating_sub(least(&self.base)) as f64
-    }
-}
-
-/// `later - earlier`, which may be negative where the clocks differ.
-fn difference(later: Instant, earlier: Instant) -> i64 {
-    let nanos = i128::from(later.as_nanos()) - i128::from(earlier.as_nanos());
-    // Bounded so that the difference of two such values fits.
-    nanos.clamp(-(1 << 62), 1 << 62) as i64
 }
 
 impl Default for Ledbat {
@@ -257,18 +206,6 @@ mod tests {
             acked(&mut cc, 7000 + k, 2330 + k);
         }
         assert_eq!(cc.window.cwnd, MIN_CWND);
-    }
-
-    #[test]
-    fn the_base_delay_is_forgotten_after_ten_minutes() {
-        let mut delays = Delays::new(false, at(0));
-        delays.observe(50, at(0));
-        for minute in 1..=12_u64 {
-            for _ in 0..4 {
-                delays.observe(80, at(60_000 * minute));
-            }
-            assert_eq!(delays.queueing(), if minute < 10 { 30.0 } else { 0.0 }, "{minute}");
-        }
     }
 
     #[test]

@@ -20,6 +20,9 @@
 //! | [`Compound`] | Tan et al., INFOCOM 2006; draft-sridharan-tcpm-ctcp-02 | alpha 1/8, beta 1/2, k 3/4, gamma 30, zeta 1 |
 //! | [`Dctcp`] | RFC 8257 | g 1/16, alpha starts at 1 |
 //! | [`Ledbat`] | RFC 6817 | target 100 ms, gain 1, ten minutes of history; [`Ledbat::with_target`], [`Ledbat::with_slow_start`] |
+//! | [`LedbatPlusPlus`] | draft-irtf-iccrg-ledbat-plus-plus-01 | target 60 ms, slowdowns after nine times the duration of the last |
+//! | [`Copa`] | Arun & Balakrishnan, NSDI 2018 | delta 0.5, competitive where others fill the queue; [`Copa::without_competition`] |
+//! | [`Prague`] | draft-briscoe-iccrg-prague-congestion-control-04, RFC 9331 | gain 1/16, virtual RTT 25 ms; [`Prague::without_accurate_feedback`] |
 //! | [`Xcp`] | Katabi, Handley & Rohrs, SIGCOMM 2002 | none: the routers decide |
 //! | [`Bbr1`] | draft-cardwell-iccrg-bbr-congestion-control-00 (BBR version 1) | the draft's, and Linux's rounding, margin and policer detection; seed 1, [`Bbr1::new`] |
 //! | [`Bbr`] | draft-ietf-ccwg-bbr-06 (BBR version 3) | the draft's; seed 1, [`Bbr::new`] |
@@ -40,22 +43,27 @@ mod bbr;
 mod bbr1;
 mod compound;
 mod controller;
+mod copa;
 mod cubic;
 mod dctcp;
+mod delays;
 mod dynamic;
 mod gate;
 mod hystart;
 mod ledbat;
+mod ledbat_plus_plus;
 mod metrics;
 mod parameters;
 #[cfg(test)]
 mod pipe;
+mod prague;
 mod reno;
 mod vegas;
 mod wakeup;
 #[cfg(test)]
 mod watched;
 mod window;
+mod windowed;
 mod xcp;
 
 pub use aimd::Aimd;
@@ -66,14 +74,17 @@ pub use controller::{
     Ack, Congestion, CongestionKind, Controller, DEFAULT_MTU, Decision, Delivery, Failure,
     INITIAL_WINDOW, Needs, Sent, Start,
 };
+pub use copa::Copa;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use dynamic::DynController;
 pub use gate::{Gate, MAX_WINDOW};
 pub use hystart::SlowStart;
 pub use ledbat::Ledbat;
+pub use ledbat_plus_plus::LedbatPlusPlus;
 pub use metrics::Metrics;
 pub use parameters::{Parameter, ParameterError, Parameters, Value};
+pub use prague::Prague;
 pub use reno::Reno;
 pub use vegas::Vegas;
 pub use wakeup::Wakeup;

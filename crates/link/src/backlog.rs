@@ -67,6 +67,15 @@ impl Backlog {
         Some(packet)
     }
 
+    /// The packet that would leave next.
+    pub(crate) fn front(&self) -> Option<&Packet> {
+        self.waiting.front()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Packet> {
+        self.waiting.iter()
+    }
+
     #[inline]
     pub(crate) fn packets(&self) -> usize {
         self.waiting.len()

@@ -194,7 +194,8 @@ impl Bins {
                 *all_bytes -= u64::from(packet.size);
                 Some((packet, *bytes))
             });
-            if let Some(packet) = packet {
+            if let Some(mut packet) = packet {
+                self.law.early.mark(now, &mut packet, actions);
                 bin.credit =
                     bin.credit.saturating_sub(i32::try_from(packet.size).unwrap_or(i32::MAX));
                 return Some(packet);
@@ -303,13 +304,20 @@ const _: () = assert!(size_of::<Bin>() == 64);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dropper::{INTERVAL, MTU, Root, TARGET};
+    use crate::dropper::{Early, INTERVAL, MTU, Root, TARGET};
     use crate::tests::config;
     use exm_units::Packets;
 
     fn bins(order: BinOrder, limit: Limit) -> Bins {
         let root = Root::Newton;
-        let law = Law { target: TARGET, interval: INTERVAL, mtu: MTU, ecn: true, root };
+        let law = Law {
+            target: TARGET,
+            interval: INTERVAL,
+            mtu: MTU,
+            ecn: true,
+            root,
+            early: Early::NONE,
+        };
         Bins::new(&Plan { bins: 1024, quantum: Bytes::new(1514), law, order }, config(limit))
     }
 

@@ -1,7 +1,7 @@
 //! [`CoDel`]: one queue that keeps sojourn times near a target.
 
 use crate::backlog::{Backlog, holds_packets_in};
-use crate::dropper::{Dropper, INTERVAL, Law, MTU, Root, TARGET};
+use crate::dropper::{Dropper, Early, INTERVAL, Law, MTU, Root, TARGET};
 use crate::parameters::parameters;
 use crate::{Discipline, ImpossibleSetting, Packet, QueueActions, QueueConfig};
 use exm_units::{Bytes, Instant, Span};
@@ -31,20 +31,32 @@ pub struct CoDelSettings {
     /// Whether ECN-capable packets are marked instead of dropped: true. A marked packet counts as a
     /// drop, but is forwarded.
     pub ecn: bool,
+    /// ECN-capable packets that waited longer are marked as well, for senders such as DCTCP and Prague: 0 s, none (Linux's `ce_threshold`).
+    pub ce_threshold: Span,
+    /// Whether only those with ECT(1) are (Linux's `ce_threshold_selector`): false.
+    pub ce_low_latency: bool,
 }
 
-parameters!(CoDelSettings { target, interval, mtu, ecn });
+parameters!(CoDelSettings { target, interval, mtu, ecn, ce_threshold, ce_low_latency });
 
 impl Default for CoDelSettings {
     fn default() -> CoDelSettings {
-        CoDelSettings { target: TARGET, interval: INTERVAL, mtu: MTU, ecn: true }
+        CoDelSettings {
+            target: TARGET,
+            interval: INTERVAL,
+            mtu: MTU,
+            ecn: true,
+            ce_threshold: Span::ZERO,
+            ce_low_latency: false,
+        }
     }
 }
 
 impl CoDelSettings {
     fn law(&self) -> Law {
-        let CoDelSettings { target, interval, mtu, ecn } = *self;
-        Law { target, interval, mtu, ecn, root: Root::Newton }
+        let CoDelSettings { target, interval, mtu, ecn, ce_threshold, ce_low_latency } = *self;
+        let early = Early { threshold: ce_threshold, low_latency_only: ce_low_latency };
+        Law { target, interval, mtu, ecn, root: Root::Newton, early }
     }
 }
 
@@ -73,10 +85,12 @@ impl Discipline for CoDel {
     #[inline]
     fn dequeue(&mut self, now: Instant, actions: &mut QueueActions) -> Option<Packet> {
         let backlog = &mut self.backlog;
-        self.dropper.dequeue(&self.law, now, actions, || {
+        let mut packet = self.dropper.dequeue(&self.law, now, actions, || {
             let packet = backlog.pop()?;
             Some((packet, backlog.bytes()))
-        })
+        })?;
+        self.law.early.mark(now, &mut packet, actions);
+        Some(packet)
     }
 
     holds_packets_in!(backlog);

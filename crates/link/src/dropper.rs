@@ -5,7 +5,7 @@
 //! square root of the count) until sojourn times fall below the target. Routers approximate that
 //! root by one step of Newton's iteration per drop.
 
-use crate::{ImpossibleSetting, Packet, QueueActions};
+use crate::{Ecn, ImpossibleSetting, Packet, QueueActions};
 use exm_units::{Bytes, Instant, Span};
 
 /// CoDel's target sojourn time (RFC 8289, section 4: 5 % of the interval).
@@ -33,6 +33,33 @@ pub(crate) struct Law {
     pub(crate) ecn: bool,
     /// How the square root of the count is computed.
     pub(crate) root: Root,
+    pub(crate) early: Early,
+}
+
+/// Marks for senders that respond to each one, whatever the law says: Linux's `ce_threshold`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Early {
+    /// Packets that waited longer are marked; zero for none.
+    pub(crate) threshold: Span,
+    /// Whether only packets with ECT(1) are.
+    pub(crate) low_latency_only: bool,
+}
+
+impl Early {
+    /// No marks.
+    #[cfg(test)]
+    pub(crate) const NONE: Early = Early { threshold: Span::ZERO, low_latency_only: false };
+
+    /// Marks `packet`, which leaves at `now`, if it waited too long.
+    #[inline]
+    pub(crate) fn mark(&self, now: Instant, packet: &mut Packet, actions: &mut QueueActions) {
+        if self.threshold.is_zero() || now.saturating_since(packet.at) <= self.threshold {
+            return;
+        }
+        if packet.ecn == Ecn::LowLatency || packet.ecn == Ecn::Capable && !self.low_latency_only {
+            actions.mark(packet);
+        }
+    }
 }
 
 /// How the square root of the count is computed.
@@ -225,10 +252,15 @@ impl Dropper {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Ecn;
 
-    const LAW: Law =
-        Law { target: TARGET, interval: INTERVAL, mtu: MTU, ecn: true, root: Root::Exact };
+    const LAW: Law = Law {
+        target: TARGET,
+        interval: INTERVAL,
+        mtu: MTU,
+        ecn: true,
+        root: Root::Exact,
+        early: Early::NONE,
+    };
 
     fn at(nanos: u64) -> Instant {
         Instant::from_nanos(nanos)

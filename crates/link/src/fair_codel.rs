@@ -2,7 +2,7 @@
 
 use crate::backlog::holds_packets_in;
 use crate::bins::{BinOrder, Bins, Plan};
-use crate::dropper::{INTERVAL, Law, MTU, Root, TARGET};
+use crate::dropper::{Early, INTERVAL, Law, MTU, Root, TARGET};
 use crate::parameters::parameters;
 use crate::{Discipline, ImpossibleSetting, Packet, QueueActions, QueueConfig};
 use exm_units::{Bytes, Instant, Span};
@@ -73,9 +73,22 @@ pub struct FairCoDelSettings {
     pub mtu: Bytes,
     /// Whether ECN-capable packets are marked instead of dropped: true (section 5.2.6).
     pub ecn: bool,
+    /// ECN-capable packets that waited longer are marked as well, for senders such as DCTCP and Prague: 0 s, none (Linux's `ce_threshold`).
+    pub ce_threshold: Span,
+    /// Whether only those with ECT(1) are (Linux's `ce_threshold_selector`): false.
+    pub ce_low_latency: bool,
 }
 
-parameters!(FairCoDelSettings { bins, quantum, target, interval, mtu, ecn });
+parameters!(FairCoDelSettings {
+    bins,
+    quantum,
+    target,
+    interval,
+    mtu,
+    ecn,
+    ce_threshold,
+    ce_low_latency
+});
 
 /// The parameters of [`FqCoDel`].
 pub type FqCoDelSettings = FairCoDelSettings;
@@ -92,14 +105,17 @@ impl Default for FairCoDelSettings {
             interval: INTERVAL,
             mtu: MTU,
             ecn: true,
+            ce_threshold: Span::ZERO,
+            ce_low_latency: false,
         }
     }
 }
 
 impl FairCoDelSettings {
     fn plan<T: BinSchedule>(&self) -> Plan {
-        let FairCoDelSettings { bins, quantum, target, interval, mtu, ecn } = *self;
-        let law = Law { target, interval, mtu, ecn, root: T::ROOT };
+        let FairCoDelSettings { bins, quantum, target, interval, mtu, ecn, .. } = *self;
+        let early = Early { threshold: self.ce_threshold, low_latency_only: self.ce_low_latency };
+        let law = Law { target, interval, mtu, ecn, root: T::ROOT, early };
         Plan { bins, quantum, law, order: T::ORDER }
     }
 }

@@ -14,6 +14,7 @@ mod codel;
 mod drop_head;
 mod drop_tail;
 mod dropper;
+mod dual_pi2;
 mod fair_codel;
 mod fifo;
 mod packet;
@@ -33,6 +34,7 @@ mod xcp;
 pub use codel::{CoDel, CoDelSettings};
 pub use drop_head::{DropHead, DropHeadSettings};
 pub use drop_tail::{DropTail, DropTailSettings};
+pub use dual_pi2::{DualPi2, DualPi2Settings};
 pub use fair_codel::{
     FairCoDel, FairCoDelSettings, FqCoDel, FqCoDelSettings, SfqCoDel, SfqCoDelSettings,
 };

@@ -34,8 +34,10 @@ pub enum Ecn {
     /// Not ECN-capable.
     #[default]
     NotCapable,
-    /// ECN-capable.
+    /// ECN-capable, ECT(0).
     Capable,
+    /// ECN-capable, and its sender responds to each mark: ECT(1), for low latency (RFC 9331, section 4.1).
+    LowLatency,
     /// Congestion experienced: it was marked.
     Marked,
 }

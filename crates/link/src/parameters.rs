@@ -225,7 +225,8 @@ pub fn parameter_pairs(text: &str) -> Result<Vec<(&str, String)>, &str> {
 /// let queue: QueueKind = "codel target=10ms,interval=50 ms".parse()?;
 /// assert_eq!(queue.to_string(), "codel target=10ms,interval=50ms");
 /// let error = "codel targt=10ms".parse::<QueueKind>().unwrap_err().to_string();
-/// let expected = "the queue codel has no parameter \"targt\": it has target, interval, mtu, ecn";
+/// let expected = "the queue codel has no parameter \"targt\": it has target, interval, mtu, ecn, \
+///                 ce_threshold, ce_low_latency";
 /// assert_eq!(error, expected);
 /// # Ok::<(), exm_link::QueueError>(())
 /// ```

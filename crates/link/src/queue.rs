@@ -1,8 +1,8 @@
 //! [`Discipline`]: which packets wait, in what order they leave, and which are dropped or marked.
 
 use crate::{
-    CoDel, DropHead, DropTail, Ecn, FqCoDel, ImpossibleSetting, Packet, Parameters, Pie, Red,
-    SfqCoDel, Step, Xcp,
+    CoDel, DropHead, DropTail, DualPi2, Ecn, FqCoDel, ImpossibleSetting, Packet, Parameters, Pie,
+    Red, SfqCoDel, Step, Xcp,
 };
 use exm_random::Stream;
 use exm_units::{Bytes, Instant, Packets, Rate};
@@ -302,6 +302,8 @@ queues! {
     Step,
     /// Drops or marks at random, to keep the queueing delay near a target (RFC 8033).
     Pie,
+    /// Two coupled queues, one of them for L4S: low latency beside classic flows (RFC 9332).
+    DualPi2,
     /// Drop-tail, with feedback to XCP senders.
     Xcp,
 }

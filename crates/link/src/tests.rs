@@ -1,7 +1,8 @@
 //! Properties of every discipline: a new one is tested once it is in the list.
 
 use crate::{
-    CoDelSettings, FqCoDelSettings, PieSettings, RedSettings, SfqCoDelSettings, XcpSettings,
+    CoDelSettings, DualPi2Settings, FqCoDelSettings, PieSettings, RedSettings, SfqCoDelSettings,
+    XcpSettings,
 };
 use crate::{
     Ecn, Limit, Packet, Queue, QueueActions, QueueConfig, QueueError, QueueKind, XcpHeader,
@@ -37,7 +38,12 @@ fn steps() -> impl Strategy<Value = Vec<(Span, Step)>> {
         1 => 0u64..400_000_000,
         1 => 0u64..100_000_000_000,
     ];
-    let ecn = prop_oneof![Just(Ecn::NotCapable), Just(Ecn::Capable), Just(Ecn::Marked)];
+    let ecn = prop_oneof![
+        Just(Ecn::NotCapable),
+        Just(Ecn::Capable),
+        Just(Ecn::LowLatency),
+        Just(Ecn::Marked)
+    ];
     let header =
         prop_oneof![
             Just(XcpHeader::default()),
@@ -62,7 +68,8 @@ fn limits() -> impl Strategy<Value = Limit> {
 #[derive(Default)]
 struct Books {
     waiting: BTreeMap<(u32, u64), Packet>,
-    last: BTreeMap<u32, u64>,
+    /// By flow, and whether a packet is one for low latency: such a one may overtake those of its flow that are not.
+    last: BTreeMap<(u32, bool), u64>,
     marked: u64,
 }
 
@@ -85,7 +92,8 @@ impl Books {
     fn leaves(&mut self, packet: &Packet) {
         let came =
             self.waiting.remove(&(packet.flow, packet.sequence)).expect("the packet was queued");
-        assert!(self.last.insert(packet.flow, packet.sequence) < Some(packet.sequence));
+        let class = (packet.flow, matches!(came.ecn, Ecn::LowLatency | Ecn::Marked));
+        assert!(self.last.insert(class, packet.sequence) < Some(packet.sequence));
         let same = (came.size, came.at, came.sent_at) == (packet.size, packet.at, packet.sent_at);
         assert!(same, "{packet:?}");
         assert_eq!(came.ecn == Ecn::NotCapable, packet.ecn == Ecn::NotCapable);
@@ -156,13 +164,16 @@ proptest! {
 /// Queues with settings that fail the check work badly, but safely.
 fn unchecked_kinds() -> Vec<QueueKind> {
     let (never, nothing) = (Span::ZERO, Bytes::ZERO);
-    let codel = CoDelSettings { target: never, interval: never, mtu: nothing, ecn: false };
+    let codel =
+        CoDelSettings { target: never, interval: never, mtu: nothing, ..CoDelSettings::default() };
     let fq = FqCoDelSettings { bins: 0, quantum: nothing, ..FqCoDelSettings::default() };
     let sfq = SfqCoDelSettings { interval: never, target: never, ..SfqCoDelSettings::default() };
     let red = RedSettings { max: Packets::ZERO, idle_packet: nothing, ..RedSettings::default() };
     let pie = PieSettings { target: never, update: never, alpha: -1e300, ..PieSettings::default() };
     let xcp = XcpSettings { alpha: f64::NAN, beta: f64::INFINITY, ..XcpSettings::default() };
+    let dual = DualPi2Settings { update: never, alpha: f64::NAN, ..DualPi2Settings::default() };
     vec![
+        QueueKind::DualPi2(dual),
         QueueKind::CoDel(codel),
         QueueKind::FqCoDel(fq),
         QueueKind::SfqCoDel(sfq),
@@ -230,6 +241,20 @@ fn ecn_capable_packets_are_marked_not_dropped() {
     assert_eq!(overload(&named("step"), Ecn::NotCapable, Limit::Unlimited), (0, 0));
 }
 
+/// Linux's threshold for senders that respond to each mark.
+#[test]
+fn codel_marks_early_where_it_is_told_to() {
+    for name in ["codel", "fq-codel", "sfq-codel"] {
+        let early = configured(&format!("{name} ce_threshold=1ms")).expect(name);
+        let low = configured(&format!("{name} ce_threshold=1ms,ce_low_latency=true")).expect(name);
+        let (dropped, all) = overload(&early, Ecn::Capable, Limit::Unlimited);
+        assert!(dropped == 0 && all > 7_000, "{name}: {dropped} {all}");
+        assert_eq!(overload(&low, Ecn::LowLatency, Limit::Unlimited), (0, all), "{name}");
+        let (_, few) = overload(&low, Ecn::Capable, Limit::Unlimited);
+        assert!(few < all / 2, "{name}: {few} by the law alone");
+    }
+}
+
 /// Plain queues drop only when full, and regardless of ECN.
 #[test]
 fn plain_queues_drop_only_when_full() {
@@ -280,6 +305,10 @@ fn impossible_settings_are_rejected_with_a_remedy() {
         (
             "pie update=0 s",
             "the queue pie cannot have update = 0 ns: it must be at least 1 us, such as \"15 ms\"",
+        ),
+        (
+            "dual-pi2 coupling=0",
+            "the queue dual-pi2 cannot have coupling = 0: it must be above 0, such as 2",
         ),
         ("xcp alpha=-1", "the queue xcp cannot have alpha = -1: it must be above 0, such as 0.4"),
     ];

@@ -1,8 +1,9 @@
 //! [`AnyController`]: every kind of controller that the simulator can use in a sender.
 
 use exm_cc::{
-    Ack, Aimd, Bbr, Bbr1, Compound, Congestion, Controller, Cubic, Dctcp, Decision, DynController,
-    Failure, Ledbat, Metrics, Needs, Parameters, Reno, Sent, SlowStart, Start, Vegas, Xcp,
+    Ack, Aimd, Bbr, Bbr1, Compound, Congestion, Controller, Copa, Cubic, Dctcp, Decision,
+    DynController, Failure, Ledbat, LedbatPlusPlus, Metrics, Needs, Parameters, Prague, Reno, Sent,
+    SlowStart, Start, Vegas, Xcp,
 };
 use exm_remy::RemyCc;
 use exm_units::{Bytes, Instant};
@@ -213,6 +214,15 @@ controllers! {
     Ledbat(Ledbat) {
         "ledbat" => Ledbat::new(),
         "ledbat-slow-start" => Ledbat::new().with_slow_start()
+    },
+    /// LEDBAT++: for background transfers that also share with their own kind.
+    LedbatPlusPlus(LedbatPlusPlus) { "ledbat++" => LedbatPlusPlus::new() },
+    /// Copa: keeps about two packets in the queue, and competes where others fill it; also always in its default mode.
+    Copa(Box<Copa>) { "copa" => Box::default(), "copa-default" => Box::new(Copa::new().without_competition()) },
+    /// TCP Prague: for L4S, cuts its window by the share of marked packets; also as it falls back to Reno without accurate feedback.
+    Prague(Prague) {
+        "prague" => Prague::new(),
+        "prague-without-accecn" => Prague::new().without_accurate_feedback()
     },
     /// XCP: its routers tell it its rate, and it needs the queue xcp.
     Xcp(Xcp) { "xcp" => Xcp::new() },

@@ -19,7 +19,7 @@ pub fn check_frame(is_ethernet: bool, bytes: &[u8]) {
     let body = &bytes[VNET_HEADER..];
     frame.is_housekeeping(body);
     let flow = frame.flow(body);
-    let may_be_marked = frame.ecn(body) == Ecn::Capable;
+    let may_be_marked = matches!(frame.ecn(body), Ecn::Capable | Ecn::LowLatency);
     let mut written = Written::new();
     let mut expected = if frame.segment == 0 { 0 } else { frame.headers };
     let segments = frame.segments();

@@ -150,8 +150,9 @@ impl Frame {
         };
         match bits {
             0 => Ecn::NotCapable,
-            3 => Ecn::Marked,
-            _ => Ecn::Capable,
+            1 => Ecn::LowLatency,
+            2 => Ecn::Capable,
+            _ => Ecn::Marked,
         }
     }
 }

@@ -6,7 +6,7 @@
 //! flow with a duration and without a timer waits for its next on-period. If its controller asks for marks,
 //! its packets are ECN-capable and their ACKs tell which were marked.
 
-use super::{AckInfo, Arrived};
+use super::{AckInfo, Arrived, codepoint};
 use crate::controllers::AnyController;
 use exm_cc::{Ack, Congestion, CongestionKind, Controller, Decision, Gate, Sent, Start, Wakeup};
 use exm_link::{Ecn, Packet};
@@ -55,7 +55,7 @@ impl Bare {
         let closed = Decision { cwnd: Packets::ZERO, intersend: Span::ZERO, wake_at: None };
         Bare {
             reports_sent: cc.needs().sent,
-            ecn: codepoint(&cc),
+            ecn: codepoint(cc.needs(), false),
             cc,
             gate: Gate::new(closed),
             wakeup: Wakeup::NONE,
@@ -89,7 +89,7 @@ impl Bare {
     pub(super) fn set_controller(&mut self, now: Instant, cc: AnyController, on: bool) {
         self.cc = cc;
         self.reports_sent = self.cc.needs().sent;
-        self.ecn = codepoint(&self.cc);
+        self.ecn = codepoint(self.cc.needs(), false);
         self.wakeup.ask(None);
         if on {
             let decision = self.cc.on_start(&self.start_event(now));
@@ -257,9 +257,4 @@ impl Bare {
 #[inline(never)]
 fn on_ack(cc: &mut AnyController, ack: Ack) -> Decision {
     cc.on_ack(&ack)
-}
-
-/// The ECN codepoint of the packets that `cc` sends.
-fn codepoint(cc: &AnyController) -> Ecn {
-    if cc.needs().marks { Ecn::Capable } else { Ecn::NotCapable }
 }

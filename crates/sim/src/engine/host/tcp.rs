@@ -1,6 +1,6 @@
 //! [`Tcp`]: a TCP sender and its receiver, one connection per flow.
 
-use super::Arrived;
+use super::{Arrived, codepoint};
 use crate::controllers::AnyController;
 use crate::network::TCP_HEADER;
 use exm_cc::{Controller, Decision, Needs};
@@ -128,9 +128,7 @@ impl Tcp {
             self.highest = segment + 1;
         }
         (packet.sequence, packet.size) = (segment, self.packet_size);
-        if self.settings.ecn || self.needs.marks {
-            packet.ecn = Ecn::Capable;
-        }
+        packet.ecn = codepoint(self.needs, self.settings.ecn);
         if self.needs.feedback {
             packet.header = XcpHeader {
                 cwnd: self.sender.cwnd().get() as f32,

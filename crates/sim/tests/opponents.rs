@@ -1,0 +1,149 @@
+//! What Copa, LEDBAT, LEDBAT++ and Prague promise.
+
+mod common;
+
+use common::{Bottleneck, medians, totals};
+use exm_link::{Limit, QueueKind, Service};
+use exm_random::Distribution;
+use exm_sim::controllers::AnyController;
+use exm_sim::engine;
+use exm_sim::metrics::{FlowReport, Report};
+use exm_sim::network::{FlowSpec, LinkSpec, Network, Transport};
+use exm_sim::traffic::{OnFor, OnOff, Traffic};
+use exm_tcp::Settings;
+use exm_units::{Instant, Packets, Probability, Rate, Span};
+
+/// A flow of the named controller that is on from `start` seconds to the end.
+fn flow(controller: &str, rtt: Span, start: u64) -> FlowSpec {
+    let controller = AnyController::named(controller).expect("a known controller");
+    let begin = Instant::ZERO + Span::from_secs(start);
+    FlowSpec::new(Transport::Tcp { controller, settings: Settings::default() })
+        .extra_delay(rtt)
+        .traffic(Traffic::Schedule { visits: vec![(begin, None)], on: OnFor::Always })
+}
+
+fn run(mbps: f64, (queue, packets): (&str, u64), flows: Vec<FlowSpec>, seconds: u64) -> Report {
+    let service = Service::Fixed(Rate::from_mbps(mbps));
+    let queue: QueueKind = queue.parse().expect("a queue");
+    let link = LinkSpec::bottleneck(service, Limit::Packets(Packets::new(packets))).queue(queue);
+    let network = Network::new(vec![link], flows, Span::from_secs(seconds)).expect("is sound");
+    engine::run(&network, 1)
+}
+
+fn mbps(flow: &FlowReport) -> f64 {
+    flow.throughput().map_or(0.0, Rate::as_mbps)
+}
+
+fn percentile(flow: &FlowReport, percent: f64) -> f64 {
+    flow.queueing_delay.percentile(percent).map_or(0.0, Span::as_millis_f64)
+}
+
+/// NSDI 2018, section 2.1: 1/delta packets of each flow wait, here 2 of 0.6 ms.
+#[test]
+fn copas_keep_two_packets_each_in_the_queue() {
+    let network = Bottleneck {
+        rate: Rate::from_mbps(20.0),
+        rtts: vec![Span::from_millis(40)],
+        ..Bottleneck::new("copa", Settings::default(), OnOff::always())
+    };
+    for flows in [1, 2, 4, 10] {
+        let found = totals(&network.clone().shared_by(flows).reports(3));
+        let packets = found.wait_ms / 0.6 / flows as f64;
+        assert!((1.5..3.0).contains(&packets), "{flows}: {packets}");
+        assert!(found.mbps > 0.97 * 20.0 * 1448.0 / 1500.0, "{found:?}");
+    }
+}
+
+/// A setting of the paper: 42 Mbps and 800 ms with 0.74 % of random loss, as by satellite.
+#[test]
+fn random_losses_do_not_stop_copa() {
+    let used = |controller| {
+        let loss = Probability::new(0.0074).expect("is one");
+        let rtts = vec![Span::from_millis(800)];
+        let network = Bottleneck {
+            rate: Rate::from_mbps(42.0),
+            packets: 3000,
+            ..Bottleneck::new(controller, Settings::default(), OnOff::always())
+        };
+        totals(&Bottleneck { loss, rtts, ..network }.reports(2)).mbps / 42.0
+    };
+    let (copa, cubic) = (used("copa"), used("cubic"));
+    assert!(copa > 0.6 && cubic < 0.1, "{copa} {cubic}");
+}
+
+/// The deep queue that Cubic fills starves Copa's default mode, and not the competitive one.
+#[test]
+fn copa_competes_with_cubic() {
+    let share = |copa| {
+        let rtt = Span::from_millis(40);
+        let flows = vec![flow(copa, rtt, 0), flow("cubic", rtt, 0)];
+        let report = run(20.0, ("drop-tail", 130), flows, 120);
+        mbps(&report.flows[0]) / (mbps(&report.flows[0]) + mbps(&report.flows[1]))
+    };
+    let (competitive, default) = (share("copa"), share("copa-default"));
+    assert!(competitive > 0.25 && default < 0.15, "{competitive} {default}");
+}
+
+/// Section 4.4 of the draft: LEDBAT's latecomer takes the queue for propagation delay, and all of the link.
+#[test]
+fn a_latecomer_gets_its_share_of_ledbat_plus_plus_only() {
+    let latecomer = |controller| {
+        let rtt = Span::from_millis(50);
+        let flows = vec![flow(controller, rtt, 0), flow(controller, rtt, 60)];
+        let report = run(10.0, ("drop-tail", 1000), flows, 360);
+        mbps(&report.flows[1]) / (10.0 * 1448.0 / 1500.0)
+    };
+    let (plus, plain) = (latecomer("ledbat++"), latecomer("ledbat"));
+    assert!((0.35..0.6).contains(&plus), "{plus}");
+    assert!(plain > 0.75, "{plain}");
+}
+
+#[test]
+fn ledbat_plus_plus_yields_to_cubic() {
+    let rtt = Span::from_millis(50);
+    let flows = vec![flow("ledbat++", rtt, 0), flow("cubic", rtt, 0)];
+    let report = run(10.0, ("drop-tail", 125), flows, 120);
+    let (plus, cubic) = (mbps(&report.flows[0]), mbps(&report.flows[1]));
+    assert!(plus < 0.15 * cubic, "{plus} {cubic}");
+}
+
+/// RFC 9332, section 1: over DualPI2 a flow of either kind gets about the same rate, and one of them without a queue.
+#[test]
+fn prague_and_cubic_share_over_dual_pi2() {
+    for (rate, rtt_ms) in [(4.0, 20), (40.0, 5), (40.0, 20), (40.0, 100), (120.0, 20)] {
+        let rtt = Span::from_millis(rtt_ms);
+        let flows = vec![flow("prague", rtt, 0), flow("cubic", rtt, 0)];
+        let report = run(rate, ("dual-pi2", 10_000), flows, 60);
+        let [prague, cubic] = [&report.flows[0], &report.flows[1]];
+        let ratio = mbps(prague) / mbps(cubic);
+        let text = format!(
+            "{rate} Mbps, {rtt_ms} ms: {} and {} Mbps, p99 of L {} ms",
+            mbps(prague),
+            mbps(cubic),
+            percentile(prague, 99.0)
+        );
+        assert!((0.45..2.2).contains(&ratio), "{text}");
+        assert!((mbps(prague) + mbps(cubic)) / rate > 0.85, "{text}");
+        // A packet takes 3 ms at 4 Mbps.
+        assert!(percentile(prague, 99.0) < if rate > 10.0 { 1.0 } else { 5.0 }, "{text}");
+        let classic = cubic.queueing_delay.mean().map_or(0.0, Span::as_millis_f64);
+        assert!((6.0..20.0).contains(&classic), "{text}");
+    }
+}
+
+/// Slow start benefits LEDBAT's short flows: without it they begin with two packets and add less than
+/// one per round trip.
+#[test]
+fn slow_start_doubles_short_flows_of_ledbat() {
+    let mbps = |controller| {
+        let traffic = OnOff {
+            on: OnFor::Bytes(Distribution::Exponential { mean: 100_000.0 }),
+            off: Distribution::Exponential { mean: 0.5 },
+        };
+        let flows = Bottleneck::new(controller, Settings::default(), traffic).shared_by(8);
+        medians(&flows.reports(4)).mbps
+    };
+    let (without, with) = (mbps("ledbat"), mbps("ledbat-slow-start"));
+    println!("ledbat {without:.3} Mbps, with slow start {with:.3} Mbps");
+    assert!(with > 1.8 * without, "{with} {without}");
+}
