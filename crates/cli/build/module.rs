@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const TARGET: &str = "wasm32-unknown-unknown";
-/// The profile, in the workspace's Cargo.toml.
+/// Its profile, of the workspace's Cargo.toml: for a program that is built for its users, and for one that is not.
 const PROFILE: &str = "web";
+const DEVELOPERS_PROFILE: &str = "web-dev";
 /// Settings of the environment that the build of the module has in common with that of the command. Others, such as
 /// flags of the compiler and wrappers of it, are about the command alone.
 const COMMON: [&str; 10] = [
@@ -105,6 +106,8 @@ pub(crate) fn build(root: &Path, out: &Path) -> Result<Option<Vec<u8>>, String> 
     // Its own folder, since cargo locks that of the command.
     let is_target = |folder: &&Path| folder.join("CACHEDIR.TAG").exists();
     let target = out.ancestors().skip(1).find(is_target).unwrap_or(out).join(PROFILE);
+    let is_for_users = std::env::var("PROFILE").as_deref() == Ok("release");
+    let profile = if is_for_users { PROFILE } else { DEVELOPERS_PROFILE };
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
@@ -116,7 +119,7 @@ pub(crate) fn build(root: &Path, out: &Path) -> Result<Option<Vec<u8>>, String> 
     // As a library for other crates as well, which it also is, it would not be optimised as a whole.
     cargo
         .args(["rustc", "--package", "exm-web", "--lib", "--crate-type", "cdylib", "--locked"])
-        .args(["--target", TARGET, "--profile", PROFILE, "--target-dir"])
+        .args(["--target", TARGET, "--profile", profile, "--target-dir"])
         .arg(&target)
         .env("RUSTC", &compiler.path)
         .env("CARGO_ENCODED_RUSTFLAGS", compiler.flags(root)?)
@@ -126,7 +129,7 @@ pub(crate) fn build(root: &Path, out: &Path) -> Result<Option<Vec<u8>>, String> 
         let text = String::from_utf8_lossy(&output.stderr);
         return Err(format!("the module of exm ratatouille does not build:\n{text}"));
     }
-    let built = target.join(TARGET).join(PROFILE);
+    let built = target.join(TARGET).join(profile);
     let read = |name: &str| {
         let path = built.join(name);
         std::fs::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))

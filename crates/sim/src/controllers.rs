@@ -3,7 +3,7 @@
 use exm_cc::{
     Ack, Aimd, Bbr, Bbr1, Compound, Congestion, Controller, Copa, Cubic, Dctcp, Decision,
     DynController, Failure, Ledbat, LedbatPlusPlus, Metrics, Needs, Parameters, Prague, Reno, Sent,
-    SlowStart, Start, Vegas, Xcp,
+    SlowStart, Start, Vegas, Vivace, Xcp,
 };
 use exm_remy::RemyCc;
 use exm_units::{Bytes, Instant};
@@ -224,6 +224,8 @@ controllers! {
         "prague" => Prague::new(),
         "prague-without-accecn" => Prague::new().without_accurate_feedback()
     },
+    /// PCC Vivace: a rate that climbs the gradient of a utility.
+    Vivace(Box<Vivace>) { "vivace" => Box::default() },
     /// XCP: its routers tell it its rate, and it needs the queue xcp.
     Xcp(Xcp) { "xcp" => Xcp::new() },
     /// BBR, version 1, as in Linux: models the path's bandwidth and RTT.

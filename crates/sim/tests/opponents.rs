@@ -1,4 +1,4 @@
-//! What Copa, LEDBAT, LEDBAT++ and Prague promise.
+//! What Copa, LEDBAT, LEDBAT++, Prague and Vivace promise.
 
 mod common;
 
@@ -129,6 +129,26 @@ fn prague_and_cubic_share_over_dual_pi2() {
         let classic = cubic.queueing_delay.mean().map_or(0.0, Span::as_millis_f64);
         assert!((6.0..20.0).contains(&classic), "{text}");
     }
+}
+
+/// NSDI 2018, section 4.1: the whole rate at 3 % of random loss, and none of it well above 5 %.
+#[test]
+fn vivace_bears_random_losses_up_to_five_percent() {
+    let used = |controller, loss| {
+        let network = Bottleneck {
+            rate: Rate::from_mbps(30.0),
+            rtts: vec![Span::from_millis(30)],
+            packets: 75,
+            loss: Probability::new(loss).expect("is one"),
+            ..Bottleneck::new(controller, Settings::default(), OnOff::always())
+        };
+        totals(&network.reports(3)).mbps / 30.0
+    };
+    let (none, some, much) = (used("vivace", 0.0), used("vivace", 0.03), used("vivace", 0.1));
+    let cubic = used("cubic", 0.03);
+    println!("{none} {some} {much} {cubic}");
+    assert!(none > 0.85 && some > 0.75, "{none} {some}");
+    assert!(much < 0.3 && cubic < 0.15, "{much} {cubic}");
 }
 
 /// Slow start benefits LEDBAT's short flows: without it they begin with two packets and add less than

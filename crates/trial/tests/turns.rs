@@ -52,7 +52,8 @@ fn a_turn_sends_at_its_rate_and_measures_it() {
     assert!((30.0..42.0).contains(&measured.goodput_mbps), "{measured:?}");
     assert!(measured.least_rtt <= measured.rtt && measured.rtt <= measured.rtt_95, "{measured:?}");
     assert!(measured.rtt > Span::ZERO && measured.rtt < Span::from_millis(50), "{measured:?}");
-    assert_eq!(measured.retransmitted, 0.0);
+    // Nothing is lost on a loopback, though a probe may be sent while the machine is busy.
+    assert!(measured.retransmitted < 1e-3, "{}", measured.retransmitted);
     let [Event::Began(began), Event::Ended(ended, bytes)] = events[..] else {
         panic!("{events:?}")
     };
