@@ -78,14 +78,18 @@ fn compare(name: &str, handshake: bool, seed: u64) {
     std::fs::write(&file, watch.capture.finish().expect("a vector")).expect("a file");
 
     let flow = &report.flows[0];
-    let again = "tcp.analysis.retransmission || tcp.analysis.fast_retransmission \
-                 || tcp.analysis.spurious_retransmission";
+    // With the RTT of a handshake, tshark takes what is retransmitted within it for packets out of order. Where they
+    // are sent there are none of these.
+    let disorder = if handshake { "|| tcp.analysis.out_of_order" } else { "" };
+    let again = format!(
+        "tcp.analysis.retransmission || tcp.analysis.fast_retransmission \
+         || tcp.analysis.spurious_retransmission {disorder}"
+    );
     assert!(flow.retransmitted > 10 && watch.duplicates > 100, "{name}: something happens");
-    assert_eq!(count(&file, again), flow.retransmitted, "{name}: retransmissions");
+    assert_eq!(count(&file, &again), flow.retransmitted, "{name}: retransmissions");
     assert_eq!(count(&file, "tcp.analysis.duplicate_ack"), watch.duplicates, "{name}: duplicates");
     let strange = "_ws.malformed || ip.checksum.status == 0 || tcp.checksum.status == 0 \
-                   || icmp.checksum.status == 0 || tcp.analysis.out_of_order \
-                   || tcp.analysis.ack_lost_segment || tcp.analysis.lost_segment \
+                   || icmp.checksum.status == 0 || tcp.analysis.ack_lost_segment || tcp.analysis.lost_segment \
                    || tcp.analysis.window_full || tcp.analysis.zero_window";
     assert_eq!(count(&file, strange), 0, "{name}: nothing strange");
     let lost = flow.lost + flow.dropped[0];
@@ -103,6 +107,6 @@ fn tshark_sees_what_was_simulated() {
         return skip("there is no tshark: apt-get install tshark");
     }
     compare("cubic", false, 1);
-    compare("newreno", true, 2);
+    compare("reno", true, 2);
     compare("bbr", false, 3);
 }

@@ -2,7 +2,7 @@
 
 use crate::common::{Folder, assert_fails};
 
-const SIMULATE: &str = "simulate --link 10Mbps --rtt 50ms --senders 2 --cc cubic,newreno \
+const SIMULATE: &str = "simulate --link 10Mbps --rtt 50ms --senders 2 --cc cubic,reno \
                         --buffer 50packets --on always --duration 5s";
 
 #[test]

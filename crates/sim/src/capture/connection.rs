@@ -1,6 +1,6 @@
 //! [`Connection`]: the headers of a flow's packets.
 
-use super::Bytes;
+use super::{Bytes, signed};
 use crate::engine::{AckContents, PacketId, ReceivedAck};
 use crate::network::{FlowSpec, TCP_HEADER, Transport};
 use exm_cc::Controller as _;
@@ -88,21 +88,28 @@ impl Connection {
     }
 
     /// `packet` is sent `at` that time: calls `write` with it, and before the first of a connection whose handshake is
-    /// not simulated, with one.
-    pub(super) fn send(&mut self, at: Instant, packet: &PacketId, mut write: impl FnMut(&Bytes)) {
-        let Some(shape) = self.tcp else { return write(self.datagram(packet)) };
+    /// not simulated, with one. It takes a nanosecond: within so much time as a handshake took, Wireshark takes
+    /// retransmissions for packets out of order, and within 3 ms if it took none.
+    pub(super) fn send(
+        &mut self,
+        at: Instant,
+        packet: &PacketId,
+        mut write: impl FnMut(i64, &Bytes),
+    ) {
+        let now = signed(at);
+        let Some(shape) = self.tcp else { return write(now, self.datagram(packet)) };
         let is_new = packet.period != self.period && !(shape.persistent && self.period > 0);
         self.period = packet.period;
         if is_new {
             (self.echo, self.marked) = (0, 0);
         }
         if packet.sequence == SYN {
-            return write(self.syn(at, packet.period));
+            return write(now, self.syn(at, packet.period));
         }
         if is_new && !shape.handshake {
-            write(self.syn(at, packet.period));
-            write(self.syn_ack(at, at, packet.period));
-            write(self.bare_ack(at, packet.period));
+            write(now - 1, self.syn(at, packet.period));
+            write(now, self.syn_ack(at, at, packet.period));
+            write(now, self.bare_ack(at, packet.period));
         }
         let segment = Tcp {
             sequence: sequence(packet.sequence, shape.mss),
@@ -110,7 +117,7 @@ impl Connection {
             ..self.header(0, packet.period, [stamp(at), self.echo])
         };
         let payload = (packet.size.get() as u32).saturating_sub(TCP_HEADER.get() as u32);
-        write(self.tcp_packet(0, &segment, payload));
+        write(now, self.tcp_packet(0, &segment, payload));
     }
 
     /// `ack` reaches the sender: calls `write` with it and, if it completes a handshake, with the sender's answer.

@@ -6,7 +6,7 @@
 //!
 //! Flow number n is between 10.0.0.0 + n + 1 and 10.128.0.0 + n + 1. Over TCP each on-period is a connection of its own,
 //! with a port of its own, unless connections persist; sequence numbers begin at 0, so the data at 1. A connection without
-//! a simulated handshake begins with one that takes no time. Senders without TCP appear as UDP, each datagram beginning
+//! a simulated handshake begins with one of a nanosecond. Senders without TCP appear as UDP, each datagram beginning
 //! with its number. Packets that are dropped or lost are told of on a second interface, by an ICMP message from the router
 //! 172.16.0.0 + link + 1 with a comment.
 
@@ -20,6 +20,14 @@ use drops::{Drop, Drops};
 use exm_capture::{Interface, InterfaceId, Writer};
 use exm_units::Instant;
 use std::io::{self, Write};
+
+/// The start of a simulation in its capture, in nanoseconds since 1970: midnight in UTC on 1 January 2000.
+const START: u64 = 946_684_800_000_000_000;
+
+/// `time` in nanoseconds.
+fn signed(time: Instant) -> i64 {
+    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
+}
 
 /// Writes what the senders of a simulation send and receive as pcapng.
 ///
@@ -66,15 +74,16 @@ struct Bytes {
 }
 
 impl<W: Write> Output<W> {
-    fn write(&mut self, interface: InterfaceId, at: Instant, bytes: &Bytes, comment: Option<&str>) {
+    fn write(&mut self, interface: InterfaceId, at: i64, bytes: &Bytes, comment: Option<&str>) {
         if self.error.is_none() {
             let (headers, length) = (&bytes.headers, bytes.length);
-            let written = self.writer.packet(interface, at.as_nanos(), headers, length, comment);
+            let at = START.saturating_add_signed(at);
+            let written = self.writer.packet(interface, at, headers, length, comment);
             self.error = written.err();
         }
     }
 
-    fn sender(&mut self, at: Instant, bytes: &Bytes) {
+    fn sender(&mut self, at: i64, bytes: &Bytes) {
         self.write(self.senders, at, bytes, None);
     }
 }
@@ -114,7 +123,7 @@ impl<W: Write> Capture<W> {
         while let Some(drop) = self.drops.take_until(now) {
             let headers = self.connections[drop.flow].header_of(&drop.packet);
             let (bytes, comment) = self.drops.message(&drop, headers);
-            self.out.write(self.out.drops, drop.at, bytes, Some(comment));
+            self.out.write(self.out.drops, signed(drop.at), bytes, Some(comment));
         }
     }
 }
@@ -133,7 +142,7 @@ impl<W: Write> Observer for Capture<W> {
             EventKind::Sent { packet, .. } if !packet.is_ack => {
                 self.write_drops(at);
                 let out = &mut self.out;
-                self.connections[flow].send(at, &packet, |bytes| out.sender(at, bytes));
+                self.connections[flow].send(at, &packet, |at, bytes| out.sender(at, bytes));
             }
             EventKind::Dropped { packet, link } => lost(packet, link, true),
             EventKind::Lost { packet, link } => lost(packet, link, false),
@@ -148,7 +157,7 @@ impl<W: Write> Observer for Capture<W> {
     fn ack(&mut self, ack: &ReceivedAck) {
         self.write_drops(ack.at);
         let out = &mut self.out;
-        self.connections[ack.flow].receive(ack, |bytes| out.sender(ack.at, bytes));
+        self.connections[ack.flow].receive(ack, |bytes| out.sender(signed(ack.at), bytes));
     }
 }
 

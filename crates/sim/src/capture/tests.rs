@@ -56,6 +56,7 @@ fn every_packet_and_every_ack_is_written_once_in_order() {
     assert!(lost > 10 && flow.retransmitted > 10);
     assert_eq!(count(&packets, 1, [172, 16]), lost);
     assert!(packets.is_sorted_by_key(|packet| packet.0));
+    assert_eq!((packets[0].0, packets[1].0), (START - 1, START));
     let data = packets.iter().filter(|(_, bytes, _)| bytes[9] == 6 && bytes[13] == 0).nth(2);
     assert_eq!(data.map(|(_, bytes, length)| (bytes.len(), *length)), Some((52, 1500)));
     for (_, bytes, length) in &packets {
@@ -68,7 +69,7 @@ fn every_packet_and_every_ack_is_written_once_in_order() {
 fn each_on_period_is_a_connection() {
     let on = OnFor::Packets(Distribution::Fixed(50.0));
     let traffic = OnOff { on, off: Distribution::Fixed(0.2) };
-    let (report, packets) = capture(&network(Host::Tcp.transport(controller("newreno")), traffic));
+    let (report, packets) = capture(&network(Host::Tcp.transport(controller("reno")), traffic));
     let flows = report.flows[0].completion.count();
     assert!(flows > 5);
     let syn = |bytes: &[u8]| bytes[9] == 6 && bytes[33] == flags::SYN;
@@ -87,7 +88,7 @@ fn a_simulated_handshake_takes_its_time() {
     let transport = Transport::Tcp { controller: controller("cubic"), settings };
     let (_, packets) = capture(&network(transport, OnOff::always()));
     let begin: Vec<(u64, u8)> =
-        packets[..3].iter().map(|(at, bytes, _)| (*at, bytes[33])).collect();
+        packets[..3].iter().map(|(at, bytes, _)| (*at - START, bytes[33])).collect();
     let answered = 40_000_000 + 52 * 8 * 100;
     let ack = flags::ACK;
     assert_eq!(begin, [(0, flags::SYN), (answered, flags::SYN | ack), (answered, ack)]);
