@@ -33,11 +33,11 @@ fn a_simulation_is_captured_and_the_capture_becomes_a_trace() {
 fn what_cannot_be_captured_or_imported_is_said() {
     let folder = Folder::new("captures-errors");
     folder.write("old.pcapng", "old");
-    let capture = |rest: &str| folder.run(&format!("{SIMULATE} --pcap old.pcapng {rest}"));
+    let capture = |rest: &str| folder.run(&format!("{SIMULATE} --pcap old.pcapng{rest}"));
     assert_fails(&capture(""), 1, &["old.pcapng exists already", "--force"]);
-    assert_fails(&capture("--runs 2"), 2, &["--pcap", "--runs"]);
-    assert_fails(&capture("--sweep link.rate=1Mbps,2Mbps"), 2, &["--pcap", "--sweep"]);
-    assert!(capture("--force").status.success());
+    assert_fails(&capture(" --runs 2"), 2, &["--pcap", "--runs"]);
+    assert_fails(&capture(" --sweep link.rate=1Mbps,2Mbps"), 2, &["--pcap", "--sweep"]);
+    assert!(capture(" --force").status.success());
     let file = std::fs::read(folder.path("old.pcapng")).expect("a capture");
     folder.write("cut.pcapng", &file[..file.len() - 3]);
     let import = |file: &str| folder.run(&format!("trace import {file} -o new.trace"));
