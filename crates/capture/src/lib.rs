@@ -12,7 +12,7 @@ mod writer;
 
 pub use frame::{Headers, LinkType};
 pub use reader::{CaptureError, Packet, Reader};
-pub use writer::{Interface, InterfaceId, SNAPLEN, Writer};
+pub use writer::{Frame, Interface, InterfaceId, SNAPLEN, Writer};
 
 /// The type of pcapng's section header block, which reads the same in either byte order.
 const SECTION: u32 = 0x0a0d_0d0a;

@@ -221,7 +221,7 @@ impl<R: BufRead> Reader<R> {
             let kind = self.number(&kind);
             let length = self.array::<4>("the length of a block")?;
             let length = self.number(&length);
-            if length < 12 || length % 4 != 0 {
+            if length < 12 || !length.is_multiple_of(4) {
                 let problem = format!(
                     "a block of {length} bytes is impossible: the capture is damaged; read it with \
                      Wireshark and save what it shows"
@@ -266,7 +266,7 @@ impl<R: BufRead> Reader<R> {
             }
         };
         let length = self.number(&header);
-        if length < 28 || length % 4 != 0 {
+        if length < 28 || !length.is_multiple_of(4) {
             let problem = format!(
                 "a section header of {length} bytes is impossible: the capture is damaged; read it with \
                  Wireshark and save what it shows"

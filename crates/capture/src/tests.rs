@@ -125,8 +125,12 @@ fn what_is_written_is_read() {
     let [a, b] = ["a", "b"]
         .map(|name| writer.interface(&Interface::new(name, "of a test")).expect("a vector"));
     let long: Vec<u8> = (0..200).collect();
-    writer.packet(a, 1 << 40, &long, 1500, None).expect("a vector");
-    writer.packet(b, u64::MAX, b"xyz", 2, Some("dropped")).expect("a vector");
+    writer
+        .packet(a, 1 << 40, &Frame { bytes: &long, length: 1500, comment: None })
+        .expect("a vector");
+    writer
+        .packet(b, u64::MAX, &Frame { bytes: b"xyz", length: 2, comment: Some("dropped") })
+        .expect("a vector");
     let file = writer.finish().expect("a vector");
     let packets = read(&file).expect("a capture");
     assert_eq!(packets[0], (Some(1 << 40), 1500, long[..96].to_vec()));

@@ -33,6 +33,17 @@ impl<'a> Interface<'a> {
     }
 }
 
+/// A packet as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// Its first bytes.
+    pub bytes: &'a [u8],
+    /// Its length on the link.
+    pub length: u32,
+    /// A comment on it.
+    pub comment: Option<&'a str>,
+}
+
 /// The number of an interface in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterfaceId(u32);
@@ -80,19 +91,13 @@ impl<W: Write> Writer<W> {
         Ok(InterfaceId(self.interfaces - 1))
     }
 
-    /// Writes a packet of `length` bytes, captured `at` nanoseconds after the start of 1970: at most the first
-    /// [`SNAPLEN`] of its `bytes`, and a comment if there is one.
+    /// Writes a packet, captured `at` nanoseconds after the start of 1970: at most the first [`SNAPLEN`] of its bytes,
+    /// and its comment if it has one.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn packet(
-        &mut self,
-        interface: InterfaceId,
-        at: u64,
-        bytes: &[u8],
-        length: u32,
-        comment: Option<&str>,
-    ) -> io::Result<()> {
+    pub fn packet(&mut self, interface: InterfaceId, at: u64, frame: &Frame<'_>) -> io::Result<()> {
+        let &Frame { bytes, length, comment } = frame;
         let bytes = &bytes[..bytes.len().min(SNAPLEN as usize)];
         self.begin(ENHANCED_PACKET);
         self.word(interface.0);

@@ -165,7 +165,7 @@ impl Tcp<'_> {
         out.extend(self.window.to_be_bytes());
         out.extend([0; 4]);
         self.write_options(out);
-        out[begin + 12] = ((out.len() - begin) / 4 << 4) as u8;
+        out[begin + 12] = ((out.len() - begin) * 4) as u8;
     }
 
     fn write_options(&self, out: &mut Vec<u8>) {

@@ -123,11 +123,9 @@ impl Connection {
     /// `ack` reaches the sender: calls `write` with it and, if it completes a handshake, with the sender's answer.
     pub(super) fn receive(&mut self, ack: &ReceivedAck, mut write: impl FnMut(&Bytes)) {
         match (ack.contents, self.tcp) {
-            (AckContents::Tcp(contents), Some(shape)) if contents.syn => {
-                if shape.handshake {
-                    write(self.syn_ack(contents.sent_at, contents.received_at, ack.period));
-                    write(self.bare_ack(ack.at, ack.period));
-                }
+            (AckContents::Tcp(contents), Some(_)) if contents.syn => {
+                write(self.syn_ack(contents.sent_at, contents.received_at, ack.period));
+                write(self.bare_ack(ack.at, ack.period));
             }
             (AckContents::Tcp(contents), Some(shape)) => {
                 write(self.acknowledgement(&contents, shape, ack.period));

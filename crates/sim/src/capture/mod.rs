@@ -17,7 +17,7 @@ use crate::engine::{Event, EventKind, Observer, PacketId, ReceivedAck};
 use crate::network::Network;
 use connection::Connection;
 use drops::{Drop, Drops};
-use exm_capture::{Interface, InterfaceId, Writer};
+use exm_capture::{Frame, Interface, InterfaceId, Writer};
 use exm_units::Instant;
 use std::io::{self, Write};
 
@@ -76,9 +76,9 @@ struct Bytes {
 impl<W: Write> Output<W> {
     fn write(&mut self, interface: InterfaceId, at: i64, bytes: &Bytes, comment: Option<&str>) {
         if self.error.is_none() {
-            let (headers, length) = (&bytes.headers, bytes.length);
+            let frame = Frame { bytes: &bytes.headers, length: bytes.length, comment };
             let at = START.saturating_add_signed(at);
-            let written = self.writer.packet(interface, at, headers, length, comment);
+            let written = self.writer.packet(interface, at, &frame);
             self.error = written.err();
         }
     }

@@ -67,7 +67,7 @@ impl Trace {
     /// As [`Trace::import`], but from `reader`, which errors call `file`.
     ///
     /// ```
-    /// use exm_capture::{Interface, Writer};
+    /// use exm_capture::{Frame, Interface, Writer};
     /// use exm_trace::{Import, Trace};
     ///
     /// let mut capture = Writer::new(Vec::new(), "example")?;
@@ -76,7 +76,8 @@ impl Trace {
     ///     // The header of a packet of 750 bytes.
     ///     let mut packet = [0; 20];
     ///     (packet[0], packet[2], packet[3]) = (0x45, 2, 238);
-    ///     capture.packet(link, millisecond * 1_000_000, &packet, 750, None)?;
+    ///     let frame = Frame { bytes: &packet, length: 750, comment: None };
+    ///     capture.packet(link, millisecond * 1_000_000, &frame)?;
     /// }
     /// let file = capture.finish()?;
     /// let imported = Trace::import_from(&file[..], "example.pcapng", &Import::default())?;
@@ -234,7 +235,7 @@ fn failed(file: &str, offset: u64, problem: impl Into<String>) -> TraceError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use exm_capture::{Interface, Writer};
+    use exm_capture::{Frame, Interface, Writer};
     use proptest::prelude::*;
 
     /// A capture of packets of such lengths, at these times in milliseconds, from 10.0.0.`from`, port 7, to 10.0.0.9.
@@ -249,7 +250,8 @@ mod tests {
             bytes[16..20].copy_from_slice(&[10, 0, 0, 9]);
             bytes[21] = 7;
             let at = 1_700_000_000_000_000_000 + millisecond * 1_000_000;
-            writer.packet(link, at, &bytes, length.into(), None).expect("a vector");
+            let frame = Frame { bytes: &bytes, length: length.into(), comment: None };
+            writer.packet(link, at, &frame).expect("a vector");
         }
         writer.finish().expect("a vector")
     }

@@ -43,7 +43,7 @@ Examples:
   exm simulate --link 15Mbps --rtt 150ms --senders 8 --cc RemyCC.dna,aimd \\
       --buffer '1000 packets' --on 'exp 100 kB' --off 'exp 0.5 s' --runs 16
   exm simulate mixed --series out --every 10ms --format csv
-  exm simulate mixed --cc cubic --duration 10s --pcap mixed.pcapng
+  exm simulate mixed --duration 10s --pcap mixed.pcapng
   exm simulate '#link=15Mbps&rtt=150ms&cc=cubic&cc=general-delta1&change=20s,rate,5Mbps'";
 
 /// Simulate senders on a network and print their results
