@@ -39,8 +39,11 @@ fn next(options: &[u8], ticks: u64, is_big: bool) -> Vec<u8> {
     .concat()
 }
 
-/// The packets of a capture: time, length on the link, first bytes.
-fn read(file: &[u8]) -> Result<Vec<(Option<u64>, u32, Vec<u8>)>, CaptureError> {
+/// A packet that was read: its time, its length on the link, its first bytes.
+type Read = (Option<u64>, u32, Vec<u8>);
+
+/// The packets of a capture.
+fn read(file: &[u8]) -> Result<Vec<Read>, CaptureError> {
     let mut reader = Reader::new(file, "c.pcap")?;
     let mut packets = Vec::new();
     while let Some(packet) = reader.next_packet()? {
