@@ -13,8 +13,8 @@
 
 CARGO ?= cargo
 # What tests look at networks with and talk to, and the packages of Debian it comes in.
-PEERS = ip ping nft mosh-server valgrind chromium
-PACKAGES = iproute2 iputils-ping nftables mosh valgrind chromium
+PEERS = ip ping nft mosh-server valgrind chromium tshark
+PACKAGES = iproute2 iputils-ping nftables mosh valgrind chromium tshark
 # Where the smoke test writes.
 SMOKE = target/smoke
 # Tests that do not run append their name and the reason here (crates/testing).

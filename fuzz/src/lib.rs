@@ -5,6 +5,7 @@
 //! `fuzz_targets/` runs it under libFuzzer, or on random bytes where that is not there.
 
 pub mod bench_message;
+pub mod capture;
 pub mod channels;
 pub mod controller;
 pub mod datagram;
@@ -87,8 +88,9 @@ mod tests {
 
     #[test]
     fn no_target_fails_on_random_inputs() {
-        let targets: [(&str, Target); 22] = [
+        let targets: [(&str, Target); 23] = [
             ("bench_message", bench_message::run),
+            ("capture", capture::run),
             ("channels", channels::run),
             ("controller", controller::run),
             ("datagram", datagram::run),

@@ -1,16 +1,17 @@
 //! Tables and captures: any bytes are read as a trace or refused, and what is read survives being
 //! written.
 
-use exm_trace::{Origin, Statistics, Trace};
+use exm_trace::{Import, Origin, Statistics, Trace};
 use exm_units::Span;
 
 /// Runs the target on `bytes`.
 pub fn run(bytes: &[u8]) {
     let [kind, bytes @ ..] = bytes else { return };
-    let read = match kind % 3 {
+    let read = match kind % 4 {
         0 => Trace::read_csv(bytes, "fuzzed", Origin::Zero),
         1 => Trace::read_csv(bytes, "fuzzed", Origin::First),
-        _ => Trace::read_pcap(bytes, "fuzzed"),
+        2 => Trace::read_pcap(bytes, "fuzzed"),
+        _ => Trace::import_from(bytes, "fuzzed", &Import::default()).map(|imported| imported.trace),
     };
     let Ok(trace) = read else { return };
     if trace.times().len() > 10_000 {

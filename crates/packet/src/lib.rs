@@ -3,8 +3,9 @@
 //! # Overview
 //!
 //! Parses IP packets: their flow ([`Flow`]), whether they are fragments, and where their payload begins
-//! ([`Packet`]); and does what routers do to them: ICMP errors, MSS clamping, checksums. No I/O.
+//! ([`Packet`]); and does what routers do to them: ICMP errors, MSS clamping, checksums; and builds headers ([`build`]). No I/O.
 
+pub mod build;
 pub mod checksum;
 mod flow;
 mod icmp_error;

@@ -7,12 +7,13 @@
 //! [`dumbbell`] is the fast path that the designer uses: RemyCCs that share one link of fixed rate,
 //! simulated without events. [`engine`] simulates any [`network`] by events, with any of the
 //! [`controllers`], of which those built in have names and parameters ([`builtin`]), and any queue discipline; a [`scenario`] describes such a network in a file,
-//! [`metrics`] are the results, and [`series`] record them over time; [`fluid`] tells what omniscient senders would
+//! [`metrics`] are the results, [`series`] record them over time, and [`capture`] records the packets; [`fluid`] tells what omniscient senders would
 //! get. Both simulators draw
 //! [`traffic`] and losses from random streams of their own.
 
 mod active;
 pub mod builtin;
+pub mod capture;
 pub mod controllers;
 pub mod dumbbell;
 pub mod engine;

@@ -17,7 +17,7 @@ mod statistics;
 mod synthetic;
 mod trace;
 
-pub use file::{MAX_FILE, MAX_OPPORTUNITIES, Origin, TraceError};
+pub use file::{Import, Imported, MAX_FILE, MAX_OPPORTUNITIES, Origin, TraceError};
 pub use opportunities::Opportunities;
 pub use statistics::{InterArrivalBin, InterArrivals, Outages, PowerLaw, Rates, Statistics};
 pub use synthetic::{Cox, Interruption, Regime, Synthetic, SyntheticError};

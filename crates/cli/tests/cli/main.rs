@@ -2,6 +2,7 @@
 
 #[path = "../../../measure/tests/common/browser.rs"]
 mod browser;
+mod captures;
 #[cfg(target_os = "linux")]
 mod cellsim;
 mod common;

@@ -1,8 +1,8 @@
 //! [`Engine`]: the loop over events.
 
 use super::agenda::{Agenda, Due, Turn};
-use super::host::{Host, HostPath};
-use super::observer::{Event, EventKind, Observer, Pace, PacketId};
+use super::host::{HeardAck, Host, HostPath, Occasion};
+use super::observer::{Event, EventKind, Observer, Pace, PacketId, ReceivedAck};
 use super::pipe::Pipe;
 use super::transmitter::{ServiceState, Transmitter};
 use crate::active::{MeasuredOver, shares, times};
@@ -44,6 +44,8 @@ pub(super) struct Engine<O, const LIVE: bool> {
     pub(super) actions: QueueActions,
     /// The packets that one opportunity of a trace carried, and whether each is lost.
     departed: Vec<Packet>,
+    /// The ACKs that one event brought, for an observer that wants them.
+    heard: Vec<HeardAck>,
     events: u64,
     pace: Pace,
     pub(super) observer: O,
@@ -85,6 +87,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
             hops,
             actions: QueueActions::default(),
             departed: Vec::new(),
+            heard: Vec::new(),
             events: 0,
             pace,
             observer,
@@ -347,6 +350,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
             sent_at: packet.sent_at,
             size: Bytes::new(u64::from(packet.size)),
             is_ack: self.hosts[packet.flow as usize].is_on_way_back(packet.tag),
+            period: packet.epoch,
         }
     }
 
@@ -365,7 +369,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         let (packet, next) = take_first::<LIVE>(&mut host.arriving, Turn::Arrival);
         host.plan.arrival = next;
         self.report_packet(self.now, &packet, |packet| EventKind::Delivered { packet });
-        let complete = self.acknowledge(flow, |host, now| host.arrive(now, &packet));
+        let complete = self.acknowledge(flow, &Occasion::Arrival(&packet));
         self.follow_up(flow, complete);
     }
 
@@ -374,23 +378,34 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         let host = &mut self.hosts[flow];
         let (packet, next) = take_first::<LIVE>(&mut host.acks_arriving, Turn::AckArrival);
         host.plan.ack_arrival = next;
-        let complete = self.acknowledge(flow, |host, now| host.receive_ack(now, &packet));
+        let complete = self.acknowledge(flow, &Occasion::Ack(&packet));
         self.follow_up(flow, complete);
     }
 
-    /// An arrival that may bring an ACK. Returns whether that completes the flow.
+    /// What may bring `flow`'s sender an ACK. Returns whether that completes the flow.
     #[inline(always)]
-    fn acknowledge(
-        &mut self,
-        flow: usize,
-        arrive: impl FnOnce(&mut Host, Instant) -> bool,
-    ) -> bool {
-        let host = &mut self.hosts[flow];
-        if !self.observer.wants_events() {
-            return arrive(host, self.now);
+    fn acknowledge(&mut self, flow: usize, occasion: &Occasion<'_>) -> bool {
+        if self.observer.wants_events() || self.observer.wants_acks() {
+            return self.acknowledge_watched(flow, occasion);
         }
+        self.hosts[flow].meet(self.now, occasion, &mut ())
+    }
+
+    /// As [`Engine::acknowledge`], for an observer that wants events or ACKs.
+    #[inline(never)]
+    fn acknowledge_watched(&mut self, flow: usize, occasion: &Occasion<'_>) -> bool {
+        let (host, at) = (&mut self.hosts[flow], self.now);
         let (acks, delivered) = (host.report.rtt.count(), host.report.delivered);
-        let complete = arrive(host, self.now);
+        let complete = if self.observer.wants_acks() {
+            let complete = host.meet(at, occasion, &mut self.heard);
+            for HeardAck { period, contents } in self.heard.drain(..) {
+                self.observer.ack(&ReceivedAck { at, flow, period, contents });
+            }
+            complete
+        } else {
+            host.meet(at, occasion, &mut ())
+        };
+        let host = &self.hosts[flow];
         if host.report.rtt.count() > acks {
             let (delivered, rtt) = (host.report.delivered - delivered, host.last_rtt());
             self.report_flow(flow, EventKind::Acknowledged { delivered, rtt });
@@ -427,7 +442,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         let host = &mut self.hosts[flow];
         // A plan is not postponed before its time has come: its event may be too early.
         host.plan.wake = Due::NEVER;
-        if self.now >= host.next_wake(self.now) && self.acknowledge(flow, Host::wake) {
+        if self.now >= host.next_wake(self.now) && self.acknowledge(flow, &Occasion::Timer) {
             self.switch_off(flow);
         }
         self.send_acks(flow);

@@ -32,7 +32,8 @@ mod variation;
 
 pub use event_loop::omniscient;
 pub use observer::{
-    Event, EventKind, FlowSample, Limited, LinkSample, Observer, Pace, PacketId, SproutSample,
+    AckContents, Event, EventKind, FlowSample, Limited, LinkSample, Observer, Pace, PacketId,
+    ReceivedAck, SproutSample,
 };
 pub use packets::{PacketSample, Whereabouts};
 pub use simulation::{ChangeError, Simulation};

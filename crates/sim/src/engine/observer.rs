@@ -2,6 +2,7 @@
 
 use exm_cc::Metrics;
 use exm_sprout::{Belief, Forecast};
+use exm_tcp::Acknowledgement;
 use exm_units::{Bytes, Instant, Packets, Rate, Span};
 
 /// How often an [`Observer`] wants samples.
@@ -130,6 +131,46 @@ pub struct PacketId {
     /// Whether it is an ACK on its way back to the sender, if links lead back. ACKs are numbered
     /// separately.
     pub is_ack: bool,
+    /// Which of its sender's on-periods it was sent in, from 1 on; of an ACK, that of the packet acknowledged.
+    pub period: u32,
+}
+
+/// An ACK that reaches its sender, with what it says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ReceivedAck {
+    /// The time.
+    pub at: Instant,
+    /// The sender's number.
+    pub flow: usize,
+    /// The sender's on-period in which the acknowledged packet was sent, from 1 on.
+    pub period: u32,
+    /// What it says.
+    pub contents: AckContents,
+}
+
+/// What an ACK says, by the transport of its flow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum AckContents {
+    /// TCP's.
+    Tcp(Acknowledgement),
+    /// The bare host's: one packet has arrived.
+    Bare {
+        /// Its number.
+        sequence: u64,
+        /// When it was sent.
+        sent_at: Instant,
+        /// When it arrived.
+        received_at: Instant,
+        /// Whether it arrived marked.
+        marked: bool,
+    },
+    /// Sprout's: a packet of the far end, which carries its forecast.
+    Sprout {
+        /// Its size with headers.
+        size: Bytes,
+    },
 }
 
 /// What happened.
@@ -239,6 +280,17 @@ pub trait Observer {
     /// An event, in order of time except for [`EventKind::Lost`].
     #[inline]
     fn event(&mut self, _event: &Event) {}
+
+    /// Whether it wants ACKs with what they say; must be constant. By default it does not.
+    #[inline]
+    fn wants_acks(&self) -> bool {
+        false
+    }
+
+    /// An ACK reaches its sender, also one of an on-period that has ended. If the flow's ACKs cross no links, that is
+    /// when the acknowledged packet arrives.
+    #[inline]
+    fn ack(&mut self, _ack: &ReceivedAck) {}
 }
 
 /// Observes nothing, at no cost.
@@ -268,5 +320,15 @@ impl<O: Observer + ?Sized> Observer for &mut O {
     #[inline]
     fn event(&mut self, event: &Event) {
         (**self).event(event);
+    }
+
+    #[inline]
+    fn wants_acks(&self) -> bool {
+        (**self).wants_acks()
+    }
+
+    #[inline]
+    fn ack(&mut self, ack: &ReceivedAck) {
+        (**self).ack(ack);
     }
 }

@@ -14,6 +14,7 @@ mod lines;
 mod pcap;
 
 pub use csv::Origin;
+pub use pcap::{Import, Imported};
 
 use crate::{MAX_TIME, Trace};
 use decimal::{parse_decimal, write_decimal};
@@ -135,9 +136,12 @@ pub enum TraceError {
         problem: String,
     },
     /// The file is not a packet capture, or is truncated.
+    #[error(transparent)]
+    NoCapture(#[from] exm_capture::CaptureError),
+    /// A packet capture of which no trace can be made.
     #[error("{file}: {problem}")]
     Capture {
-        /// The file.
+        /// The file, and where in it the problem is.
         file: String,
         /// The problem, and how to solve it.
         problem: String,
@@ -250,6 +254,10 @@ impl<'a> Times<'a> {
         }
         self.times.push(time);
         Ok(())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.times.is_empty()
     }
 
     fn finish(mut self) -> Result<Trace, TraceError> {

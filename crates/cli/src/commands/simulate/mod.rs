@@ -1,5 +1,6 @@
 //! `exm simulate`: senders on a network, in simulated time.
 
+mod packets;
 mod record;
 mod results;
 mod scene;
@@ -18,6 +19,7 @@ use exm_experiment::queues;
 use exm_sim::network::{MAX_TIME, Network};
 use exm_sim::scenario::Scenario;
 use exm_units::Span;
+use packets::PacketFlags;
 use rayon::prelude::*;
 use record::{Recording, SeriesFlags};
 use results::{Results, Run};
@@ -41,6 +43,7 @@ Examples:
   exm simulate --link 15Mbps --rtt 150ms --senders 8 --cc RemyCC.dna,aimd \\
       --buffer '1000 packets' --on 'exp 100 kB' --off 'exp 0.5 s' --runs 16
   exm simulate mixed --series out --every 10ms --format csv
+  exm simulate mixed --duration 10s --pcap mixed.pcapng
   exm simulate '#link=15Mbps&rtt=150ms&cc=cubic&cc=general-delta1&change=20s,rate,5Mbps'";
 
 /// Simulate senders on a network and print their results
@@ -70,6 +73,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     series: SeriesFlags,
     #[command(flatten)]
+    packets: PacketFlags,
+    #[command(flatten)]
     printing: Printing,
 }
 
@@ -89,7 +94,7 @@ impl Args {
         self.threads.start()?;
         let mut ranges = DesignRanges::default();
         if let Some((url, alone)) = self.network.scene() {
-            if !alone || !self.cc.is_empty() || self.runs != 1 || self.series.is_wanted() {
+            if !alone || !self.cc.is_empty() || self.runs != 1 || self.is_recorded() {
                 let problem = "a scene is simulated as it is, without further flags";
                 return Err(Failure::usage(problem).with_tip("change the keys after its # instead"));
             }
@@ -119,6 +124,10 @@ impl Args {
         if self.series.is_wanted() {
             let problem = "time series are of a single network: give --set instead";
             return Err(Failure::usage(format!("--sweep cannot be used with --series: {problem}")));
+        }
+        if self.packets.is_wanted() {
+            let problem = "a capture is of a single network: give --set instead";
+            return Err(Failure::usage(format!("--sweep cannot be used with --pcap: {problem}")));
         }
         let (mut points, mut warnings) = (Vec::new(), Vec::new());
         for value in values {
@@ -150,13 +159,37 @@ impl Args {
         } else if scenario.series.is_some() {
             shell::note("the scenario requests series: give --series FOLDER to record them");
         }
-        let runs = simulate(&scenario, &network, &seeds, recording.as_ref())?;
+        self.packets.check(self.runs, self.series.force)?;
+        let runs = self.simulate(&scenario, &network, &seeds, recording.as_ref())?;
         let is_changed = self.network.scenario.is_none() || document.is_edited();
         let setup = is_changed.then(|| self.network.setup(document, [self.runs, 1]));
         let results = Results::new(&scenario, &network, runs, setup);
         let networks = [(&scenario, &network)];
         let warnings = [ranges.warnings(networks), queues::warnings(networks)].concat();
         Ok((results, warnings))
+    }
+
+    /// Whether more than results is to be written.
+    fn is_recorded(&self) -> bool {
+        self.series.is_wanted() || self.packets.is_wanted()
+    }
+
+    /// Simulates `network` once for each seed, on all threads.
+    fn simulate(
+        &self,
+        scenario: &Scenario,
+        network: &Network,
+        seeds: &[u64],
+        recording: Option<&Recording>,
+    ) -> Result<Vec<Run>, Failure> {
+        let progress = Progress::new(seeds.len() as u64 * record::STEPS);
+        let runs = seeds.par_iter().map(|&seed| {
+            let report = record::run(network, seed, recording, &self.packets, &progress)?;
+            Ok(Run::new(scenario, network, &report))
+        });
+        let runs: Result<Vec<Run>, Failure> = runs.collect();
+        progress.finish();
+        runs
     }
 
     fn seeds(&self, first: u64) -> Result<Vec<u64>, Failure> {
@@ -166,21 +199,4 @@ impl Args {
         })?;
         Ok((first..=last).collect())
     }
-}
-
-/// Simulates `network` once for each seed, on all threads.
-fn simulate(
-    scenario: &Scenario,
-    network: &Network,
-    seeds: &[u64],
-    recording: Option<&Recording>,
-) -> Result<Vec<Run>, Failure> {
-    let progress = Progress::new(seeds.len() as u64 * record::STEPS);
-    let runs = seeds.par_iter().map(|&seed| {
-        let report = record::run(network, seed, recording, &progress)?;
-        Ok(Run::new(scenario, network, &report))
-    });
-    let runs: Result<Vec<Run>, Failure> = runs.collect();
-    progress.finish();
-    runs
 }

@@ -1,10 +1,11 @@
 //! One run, with its progress shown and, if requested, time series recorded.
 
+use super::packets::PacketFlags;
 use crate::interrupt;
 use crate::outputs::check_output;
 use crate::progress::Progress;
 use crate::shell::{self, Failure};
-use exm_sim::engine::{self, FlowSample, LinkSample, Observer, Pace};
+use exm_sim::engine::{self, Event, FlowSample, LinkSample, Observer, Pace, ReceivedAck};
 use exm_sim::metrics::Report;
 use exm_sim::network::Network;
 use exm_sim::scenario::SeriesSpec;
@@ -29,9 +30,9 @@ pub(super) struct SeriesFlags {
     /// The format of the series
     #[arg(long, value_enum, default_value_t = Format::Csv, requires = "series")]
     format: Format,
-    /// Overwrite existing series
-    #[arg(long, requires = "series")]
-    force: bool,
+    /// Overwrite existing series and captures
+    #[arg(long)]
+    pub(super) force: bool,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -113,29 +114,54 @@ pub(super) fn run(
     network: &Network,
     seed: u64,
     recording: Option<&Recording>,
+    packets: &PacketFlags,
     progress: &Progress,
 ) -> Result<Report, Failure> {
     let recorder = recording.map(|recording| recording.recorder(seed)).transpose()?;
-    let step = Span::from_nanos(network.duration().as_nanos().div_ceil(STEPS));
-    let mut watch = Watch { recorder, step, reported: 0, progress };
-    let report = engine::run_observed(network, seed, &mut watch);
-    progress.advance(STEPS.saturating_sub(watch.reported));
-    if let Some(recorder) = watch.recorder {
-        recorder.finish()?;
-    }
+    let watch = Watch::new(network, recorder, progress);
+    let Some(mut file) = packets.begin(network)? else {
+        return watch.observe(network, seed, ());
+    };
+    let report = watch.observe(network, seed, &mut file.capture)?;
+    file.finish()?;
     Ok(report)
 }
 
-/// Reports the progress of a run, and feeds a recorder.
-struct Watch<'a> {
+/// Reports the progress of a run, and feeds a recorder and what watches packets.
+struct Watch<'a, T> {
     recorder: Option<Recorder>,
+    packets: T,
     step: Span,
     /// The steps of progress reported so far.
     reported: u64,
     progress: &'a Progress,
 }
 
-impl Observer for Watch<'_> {
+impl<'a> Watch<'a, ()> {
+    fn new(network: &Network, recorder: Option<Recorder>, progress: &'a Progress) -> Self {
+        let step = Span::from_nanos(network.duration().as_nanos().div_ceil(STEPS));
+        Watch { recorder, packets: (), step, reported: 0, progress }
+    }
+
+    /// Simulates `network`, watched by `packets` as well. Without that, events cost nothing.
+    fn observe(
+        self,
+        network: &Network,
+        seed: u64,
+        packets: impl Observer,
+    ) -> Result<Report, Failure> {
+        let Watch { recorder, step, reported, progress, .. } = self;
+        let mut watch = Watch { recorder, packets, step, reported, progress };
+        let report = engine::run_observed(network, seed, &mut watch);
+        progress.advance(STEPS.saturating_sub(watch.reported));
+        if let Some(recorder) = watch.recorder {
+            recorder.finish()?;
+        }
+        Ok(report)
+    }
+}
+
+impl<T: Observer> Observer for Watch<'_, T> {
     fn pace(&self) -> Pace {
         self.recorder.as_ref().map_or(Pace::Every(self.step), Observer::pace)
     }
@@ -155,5 +181,25 @@ impl Observer for Watch<'_> {
             self.progress.advance(steps - self.reported);
             self.reported = steps;
         }
+    }
+
+    #[inline]
+    fn wants_events(&self) -> bool {
+        self.packets.wants_events()
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event) {
+        self.packets.event(event);
+    }
+
+    #[inline]
+    fn wants_acks(&self) -> bool {
+        self.packets.wants_acks()
+    }
+
+    #[inline]
+    fn ack(&mut self, ack: &ReceivedAck) {
+        self.packets.ack(ack);
     }
 }

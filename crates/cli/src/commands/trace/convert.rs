@@ -13,7 +13,8 @@ use std::process::ExitCode;
 const EXAMPLES: &str = "\
 A table is a text whose first line names its columns: time_s, time_ms, time_us or time_ns, and, for a
 table of rates, rate_bps, rate_kbps or rate_mbps; each rate applies until the next time. In a
-table of times every line is a delivery opportunity, in a capture every packet.
+table of times every line is a delivery opportunity, in a capture every packet; exm trace import counts the
+bytes of captured packets instead.
 
 Examples:
   exm trace convert capture.pcap walk.trace
@@ -23,7 +24,7 @@ Examples:
 
 /// Convert traces from and to tables, and from packet captures
 ///
-/// The extension of the input sets its format: .csv a table, .pcap a capture, anything else a trace.
+/// The extension of the input sets its format: .csv a table, .pcap or .pcapng a capture, anything else a trace.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -107,7 +108,7 @@ impl Args {
         let origin = if self.from_first { Origin::First } else { Origin::Zero };
         Ok(match input.extension().and_then(|end| end.to_str()) {
             Some("csv") => Trace::load_csv(input, origin)?,
-            Some("pcap") => Trace::load_pcap(input)?,
+            Some("pcap" | "pcapng") => Trace::load_pcap(input)?,
             _ => Trace::load(input)?,
         })
     }

@@ -2,6 +2,7 @@
 
 mod convert;
 mod generate;
+mod import;
 mod info;
 mod plot;
 
@@ -21,15 +22,17 @@ Examples:
   exm trace generate lte --duration 5min -o lte.trace
   exm trace info lte.trace
   exm trace plot lte.trace --kind interarrivals -o figure-2-4.svg
-  exm trace convert capture.pcap walk.trace";
+  exm trace convert rates.csv link.trace
+  exm trace import capture.pcapng --from 192.0.2.7 -o walk.trace";
 
 subcommands! {
-    /// Generate synthetic traces of links; inspect, draw and convert traces
+    /// Generate synthetic traces of links; inspect, draw, convert and import traces
     {
         Generate(generate),
         Info(info),
         Plot(plot),
         Convert(convert),
+        Import(import),
     }
 }
 

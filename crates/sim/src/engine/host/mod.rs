@@ -9,10 +9,13 @@ mod carried;
 mod changes;
 mod oracle;
 mod sprout;
+mod tap;
 mod tcp;
 
+pub(super) use tap::{HeardAck, Occasion};
+
 use super::agenda::{Due, Turn};
-use super::observer::{FlowSample, Limited, SproutSample};
+use super::observer::{AckContents as Seen, FlowSample, Limited, SproutSample};
 use super::pipe::Pipe;
 use crate::active::Periods;
 use crate::controllers::AnyController;
@@ -30,6 +33,7 @@ use exm_trace::delay::EndToEnd;
 use exm_units::{Bytes, Instant, Packets, Span};
 use sprout::Sprout;
 use std::collections::VecDeque;
+use tap::Tap;
 use tcp::Tcp;
 
 #[derive(Clone, Debug)]
@@ -332,7 +336,7 @@ impl Host {
     /// `packet` arrives at the receiver; if no links lead back, its ACK arrives at the sender. Returns
     /// whether that completes the flow.
     #[inline]
-    pub(super) fn arrive(&mut self, now: Instant, packet: &Packet) -> bool {
+    fn arrive(&mut self, now: Instant, packet: &Packet, tap: &mut impl Tap) -> bool {
         self.report.arrived += 1;
         record(&mut self.report.queueing_delay, packet.waited, self.distributions);
         if let Some(end_to_end) = &mut self.end_to_end {
@@ -345,6 +349,7 @@ impl Host {
                 let marked = packet.ecn == Ecn::Marked;
                 let ack = AckInfo { sequence, sent_at, received_at: now, marked };
                 if self.path.first_back.is_none() {
+                    tap.hear(packet.epoch, || ack.contents());
                     let arrived = bare.receive_ack(now, &ack, current);
                     return self.take(now, arrived, packet.epoch);
                 }
@@ -353,6 +358,7 @@ impl Host {
             Transport::Tcp(tcp) if current => {
                 let Some(ack) = tcp.receive(now, packet) else { return false };
                 if self.path.first_back.is_none() {
+                    tap.hear(packet.epoch, || Seen::Tcp(ack));
                     let arrived = tcp.receive_ack(now, &ack);
                     return self.take(now, arrived, packet.epoch);
                 }
@@ -361,7 +367,7 @@ impl Host {
             Transport::Sprout(sprout) if current => {
                 let arrived = sprout.receive(now, packet);
                 let complete = self.take(now, arrived, packet.epoch);
-                return self.answer(now) || complete;
+                return self.answer(now, tap) || complete;
             }
             // Arrivals after their on-period still count, as with the bare sender.
             Transport::Tcp(tcp) => tcp.receive_late(now, packet).map(AckContents::Tcp),
@@ -371,16 +377,16 @@ impl Host {
                 return self.take(now, late, packet.epoch);
             }
         };
-        ack.is_some_and(|ack| self.queue_ack(now, ack, packet.epoch))
+        ack.is_some_and(|ack| self.queue_ack(now, ack, packet.epoch, tap))
     }
 
     /// Sprout's receiver sends what it has to send. Returns whether that completes the flow.
-    fn answer(&mut self, now: Instant) -> bool {
+    fn answer(&mut self, now: Instant, tap: &mut impl Tap) -> bool {
         let mut complete = false;
         while let Transport::Sprout(sprout) = &mut self.transport
             && let Some((header, size)) = sprout.answer(now)
         {
-            complete |= self.queue_ack(now, AckContents::Sprout(header, size), self.epoch);
+            complete |= self.queue_ack(now, AckContents::Sprout(header, size), self.epoch, tap);
         }
         complete
     }
@@ -388,9 +394,15 @@ impl Host {
     /// Queues `ack` to be sent; if no links lead back, the sender receives it at once. Returns whether
     /// it completes the flow.
     #[inline]
-    fn queue_ack(&mut self, now: Instant, ack: AckContents, epoch: u32) -> bool {
+    fn queue_ack(
+        &mut self,
+        now: Instant,
+        ack: AckContents,
+        epoch: u32,
+        tap: &mut impl Tap,
+    ) -> bool {
         if self.path.first_back.is_none() {
-            return self.process_ack(now, &ack, epoch);
+            return self.process_ack(now, &ack, epoch, tap);
         }
         self.unsent.push_back((ack, epoch));
         false
@@ -418,14 +430,21 @@ impl Host {
     }
 
     /// The ACK that `packet` carries arrives at the sender. Returns whether it completes the flow.
-    pub(super) fn receive_ack(&mut self, now: Instant, packet: &Packet) -> bool {
+    fn receive_ack(&mut self, now: Instant, packet: &Packet, tap: &mut impl Tap) -> bool {
         self.report.acks.arrived += 1;
         let ack = self.acks.take(packet.sequence).expect("ACKs are kept until they arrive");
-        self.process_ack(now, &ack, packet.epoch)
+        self.process_ack(now, &ack, packet.epoch, tap)
     }
 
     #[inline]
-    fn process_ack(&mut self, now: Instant, ack: &AckContents, epoch: u32) -> bool {
+    fn process_ack(
+        &mut self,
+        now: Instant,
+        ack: &AckContents,
+        epoch: u32,
+        tap: &mut impl Tap,
+    ) -> bool {
+        tap.hear(epoch, || ack.contents());
         let current = self.is_current(epoch);
         let arrived = match (&mut self.transport, ack) {
             (Transport::Bare(bare), AckContents::Bare(ack)) => bare.receive_ack(now, ack, current),
@@ -512,7 +531,7 @@ impl Host {
     }
 
     /// The time of [`Host::next_wake`] has come. Returns whether that completes the flow.
-    pub(super) fn wake(&mut self, now: Instant) -> bool {
+    fn wake(&mut self, now: Instant, tap: &mut impl Tap) -> bool {
         if !self.is_open() {
             return false;
         }
@@ -520,11 +539,11 @@ impl Host {
             Transport::Bare(bare) => bare.wake(now),
             Transport::Tcp(tcp) => {
                 let ack = tcp.wake(now).map(AckContents::Tcp);
-                return ack.is_some_and(|ack| self.queue_ack(now, ack, self.epoch));
+                return ack.is_some_and(|ack| self.queue_ack(now, ack, self.epoch, tap));
             }
             Transport::Sprout(sprout) => {
                 sprout.wake(now);
-                return self.answer(now);
+                return self.answer(now, tap);
             }
         }
         false

@@ -1,7 +1,7 @@
 //! The behaviour of the bare sender, on links where every packet can be followed by hand.
 
 use super::*;
-use crate::engine::host::{Host, HostPath};
+use crate::engine::host::{Host, HostPath, Occasion};
 use exm_trace::Trace;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -238,7 +238,7 @@ fn acks_belong_to_the_flow_of_their_packet() {
     let later = Instant::ZERO + Span::from_millis(1);
     host.switch_off(later);
     host.switch_on(later);
-    host.arrive(later, &packet);
+    host.meet(later, &Occasion::Arrival(&packet), &mut ());
     let ack = host.send_ack(later, 0).expect("an ACK");
     assert_eq!((packet.epoch, ack.epoch), (1, 1));
     assert_eq!(host.send(later, 0).epoch, 2);
