@@ -23,7 +23,7 @@
 //! | [`LedbatPlusPlus`] | draft-irtf-iccrg-ledbat-plus-plus-01 | target 60 ms, slowdowns after nine times the duration of the last |
 //! | [`Copa`] | Arun & Balakrishnan, NSDI 2018 | delta 0.5, competitive where others fill the queue; [`Copa::without_competition`] |
 //! | [`Prague`] | draft-briscoe-iccrg-prague-congestion-control-04, RFC 9331 | gain 1/16, virtual RTT 25 ms; [`Prague::without_accurate_feedback`] |
-//! | [`Vivace`] | Dong et al., NSDI 2018 | the paper's utility; probing as in the authors' program |
+//! | [`Vivace`] | Dong et al., NSDI 2018 | the paper's utility; two pairs of trials |
 //! | [`Xcp`] | Katabi, Handley & Rohrs, SIGCOMM 2002 | none: the routers decide |
 //! | [`Bbr1`] | draft-cardwell-iccrg-bbr-congestion-control-00 (BBR version 1) | the draft's, and Linux's rounding, margin and policer detection; seed 1, [`Bbr1::new`] |
 //! | [`Bbr`] | draft-ietf-ccwg-bbr-06 (BBR version 3) | the draft's; seed 1, [`Bbr::new`] |

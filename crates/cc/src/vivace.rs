@@ -11,10 +11,9 @@ use exm_units::{Bytes, Instant, Packets, Span};
 
 /// Section 4.1: rates are tried at this much above and below.
 const PROBE: f64 = 0.05;
-/// Section 5: pairs of trials in a round of probing, of which so many must agree: as in the authors' program.
-const PAIRS: usize = 3;
-const UPWARDS: usize = 2;
-const DOWNWARDS: usize = 3;
+/// Section 5: pairs of trials in a round of probing, all of which must agree. (In the authors' program two of three
+/// suffice to go up, and three are needed to go down: where random losses make single results random, that only goes up.)
+const PAIRS: usize = 2;
 /// The fewest packets of a monitor interval.
 const MIN_PACKETS: f64 = 5.0;
 /// The least rate, in Mbps, and the least change of it, as in the authors' program.
@@ -320,7 +319,7 @@ impl Vivace {
         let gradient = gradients.iter().sum::<f64>() / PAIRS as f64;
         let utility =
             results.iter().map(|(_, utility)| utility).sum::<f64>() / results.len() as f64;
-        let agree = ups >= UPWARDS && gradient > 0.0 || PAIRS - ups >= DOWNWARDS && gradient < 0.0;
+        let agree = ups == PAIRS || ups == 0;
         match agree && gradient.is_finite() {
             true => self.climb((self.rate, utility), gradient),
             false => self.probe(self.rate),
