@@ -202,7 +202,7 @@ mod tests {
         while now < end {
             // A window of packets takes a round trip.
             let gap = rtt.as_secs_f64() / cc.window.cwnd;
-            now = now + Span::from_secs_f64(gap);
+            now += Span::from_secs_f64(gap);
             let mut ack = Ack::new(sent, now - rtt, now);
             sent += 1;
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -178,7 +178,7 @@ impl DualPi2 {
     }
 
     /// A packet that leaves L at `now`; none if it is dropped.
-    fn from_low(&mut self, now: Instant, actions: &mut QueueActions) -> Option<Packet> {
+    fn take_low(&mut self, now: Instant, actions: &mut QueueActions) -> Option<Packet> {
         let mut packet = self.low.pop()?;
         if self.is_overloaded() && self.is_chosen() && self.packets() > 0 {
             actions.drop(packet);
@@ -193,7 +193,7 @@ impl DualPi2 {
     }
 
     /// A packet that leaves C; none if it is dropped.
-    fn from_classic(&mut self, actions: &mut QueueActions) -> Option<Packet> {
+    fn take_classic(&mut self, actions: &mut QueueActions) -> Option<Packet> {
         let mut packet = self.classic.pop()?;
         if self.is_chosen() {
             let marked = self.settings.ecn && !self.is_overloaded() && actions.mark(&mut packet);
@@ -257,8 +257,8 @@ impl Discipline for DualPi2 {
             let [low, classic] =
                 [&self.low, &self.classic].map(|queue| queue.front().map(|head| head.size));
             let packet = match self.turns.is_low_next(low, classic) {
-                true => self.from_low(now, actions),
-                false => self.from_classic(actions),
+                true => self.take_low(now, actions),
+                false => self.take_classic(actions),
             };
             if packet.is_some() {
                 return packet;

@@ -174,11 +174,12 @@ impl Column {
         }
     }
 
-    fn median<'a>(columns: impl Iterator<Item = &'a Column> + Clone) -> Column {
-        let call = |of: fn(&Column) -> CallPart| {
-            CallPart::median(&columns.clone().map(of).collect::<Vec<CallPart>>())
+    /// Of one column of several runs.
+    fn median(runs: &[Run], of: fn(&Run) -> &Column) -> Column {
+        let call = |part: fn(&Column) -> CallPart| {
+            CallPart::median(&runs.iter().map(|run| part(of(run))).collect::<Vec<CallPart>>())
         };
-        let downloads: Vec<f64> = columns.clone().map(|column| column.download_kbps).collect();
+        let downloads: Vec<f64> = runs.iter().map(|run| of(run).download_kbps).collect();
         Column {
             download_kbps: median(&downloads).unwrap_or(0.0),
             call_up: call(|column| column.call_up),
@@ -196,8 +197,8 @@ impl Report {
             congestion: plan.congestion.clone(),
             warm_up_seconds: plan.link.warm_up.as_secs_f64(),
             seconds: plan.duration.as_secs_f64(),
-            direct: Column::median(runs.iter().map(|run| &run.direct)),
-            tunnel: Column::median(runs.iter().map(|run| &run.tunnel)),
+            direct: Column::median(&runs, |run| &run.direct),
+            tunnel: Column::median(&runs, |run| &run.tunnel),
             runs,
         }
     }
