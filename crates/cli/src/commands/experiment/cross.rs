@@ -274,7 +274,8 @@ impl fmt::Display for Crossed {
         for Beaten { table, by, difference } in beaten {
             writeln!(
                 f,
-                "{table} is beaten on its own model by {by}, {difference}: its search is not finished."
+                "{table} is beaten on its own model by {by}, {difference}: its search is not finished, or {by} may use \
+                 what this model forbids."
             )?;
         }
         Ok(())
