@@ -213,13 +213,15 @@ mod tests {
             (&["threads", "help", "version", "out", "output", "network", "private"], None),
             (&["routes", "names", "server", "to", "bench", "forward"], None),
         ];
+        // The log of a design is one of its files, and an import chooses packets by these.
+        let others =
+            [("exm design", "log"), ("exm trace import", "port"), ("exm trace import", "mtu")];
         each(&mut |name, command| {
             for argument in command.get_arguments() {
                 let id = argument.get_id().as_str();
                 let known = headings.iter().find(|(ids, _)| ids.contains(&id));
                 let heading = argument.get_help_heading();
-                // The log of a design is one of its files.
-                if let (Some((_, expected)), true) = (known, name != "exm design" || id != "log") {
+                if let (Some((_, expected)), false) = (known, others.contains(&(name, id))) {
                     assert_eq!(heading, *expected, "--{id} of {name}");
                 }
                 assert!(!argument.is_positional() || heading.is_none(), "{id} of {name}");

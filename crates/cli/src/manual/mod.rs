@@ -59,6 +59,7 @@ pub(crate) const TOPICS: &[Topic] = topics! {
         "reference/" "result-files",
         "reference/" "json-results",
         "reference/" "trace-files",
+        "reference/" "packet-captures",
         "reference/" "exit-codes",
     }
     "How it works" {
