@@ -50,6 +50,7 @@ pub const SHIPPED: &[(&str, &str)] = texts![
     "thesis-4-1-budget",
     "thesis-4-3",
     "thesis-4-4",
+    "today",
     "worth-of-marks",
     "worth-of-signals",
 ];

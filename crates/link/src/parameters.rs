@@ -2,7 +2,7 @@
 //! parameters that differ from the defaults, after mahimahi's `--uplink-queue-args`.
 
 use crate::{ImpossibleSetting, QueueKind};
-use exm_units::{Bytes, Packets, Probability, Span};
+use exm_units::{Bytes, Packets, Probability, Rate, Span};
 use std::fmt;
 use std::str::FromStr;
 
@@ -55,7 +55,7 @@ macro_rules! quantities {
         })*
     };
 }
-quantities!(Span, Bytes, Packets, Probability);
+quantities!(Span, Bytes, Packets, Probability, Rate);
 
 impl Value for bool {
     fn read(text: &str) -> Result<bool, String> {

@@ -2,7 +2,7 @@
 
 use crate::{
     CoDel, DropHead, DropTail, DualPi2, Ecn, FqCoDel, ImpossibleSetting, Packet, Parameters, Pie,
-    Red, SfqCoDel, Step, Xcp,
+    Policer, Red, SfqCoDel, Step, Xcp,
 };
 use exm_random::Stream;
 use exm_units::{Bytes, Instant, Packets, Rate};
@@ -302,6 +302,8 @@ queues! {
     Step,
     /// Drops or marks at random, to keep the queueing delay near a target (RFC 8033).
     Pie,
+    /// Drops what exceeds a rate, as operators' policers do, instead of letting it wait.
+    Policer,
     /// Two coupled queues, one of them for L4S: low latency beside classic flows (RFC 9332).
     DualPi2,
     /// Drop-tail, with feedback to XCP senders.

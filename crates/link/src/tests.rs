@@ -307,6 +307,11 @@ fn impossible_settings_are_rejected_with_a_remedy() {
             "the queue pie cannot have update = 0 ns: it must be at least 1 us, such as \"15 ms\"",
         ),
         (
+            "policer burst=100 B",
+            "the queue policer cannot have burst = 100 B: it must hold a packet, so at least 1500 B, such \
+             as \"100 kB\"",
+        ),
+        (
             "dual-pi2 coupling=0",
             "the queue dual-pi2 cannot have coupling = 0: it must be above 0, such as 2",
         ),

@@ -17,6 +17,9 @@ use crate::traces::GivenFigure;
 use exm_sim::traffic::OnFor;
 use rayon::prelude::*;
 
+/// No ratio of two throughputs or delays beyond it is shown.
+const MOST_RATIO: f64 = 1e4;
+
 /// The quantities of live runs that are compared with the simulator's.
 const BESIDE: [&str; 4] = ["received", "mean_throughput", "mean_queueing", "delay_95"];
 /// What is compared only where flows come and go: of those that are always on, what is received after the
@@ -207,6 +210,10 @@ impl Aggregator<'_> {
         let ratio = |key: &str, name: &str, of: fn(f64, f64) -> f64| {
             let (ours, interval) = pair.compared(key, |own, base| libm::log(of(own, base)))?;
             let (ours, interval) = (libm::exp(ours), interval.map(|ends| ends.map(libm::exp)));
+            // Of next to nothing there is no ratio: a table may keep its queue empty for whole runs.
+            if !(1.0 / MOST_RATIO..MOST_RATIO).contains(&ours) {
+                return None;
+            }
             let paper = scheme.ratio(name, &base_scheme.name, case.point).filter(|_| is_beside);
             Some(Ratio::new(ours, interval, paper))
         };

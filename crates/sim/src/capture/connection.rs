@@ -3,7 +3,7 @@
 use super::{Bytes, signed};
 use crate::engine::{AckContents, PacketId, ReceivedAck};
 use crate::network::{FlowSpec, TCP_HEADER, Transport};
-use exm_cc::Controller as _;
+use exm_cc::{Controller as _, Needs};
 use exm_packet::build::{Ipv4, Tcp, flags};
 use exm_tcp::Acknowledgement;
 use exm_units::Instant;
@@ -17,8 +17,9 @@ const RECEIVERS: u32 = 0x0a80_0000;
 const FIRST_PORT: u16 = 10_000;
 const PORTS: u32 = 50_000;
 const RECEIVER_PORT: u16 = 5001;
-/// ECN-capable transport, ECT(0) (RFC 3168, section 5).
+/// ECN-capable transport, ECT(0) (RFC 3168, section 5), and for low latency, ECT(1) (RFC 9331, section 4.1).
 const CAPABLE: u8 = 2;
+const LOW_LATENCY: u8 = 1;
 /// The sequence number of a SYN in events.
 const SYN: u64 = u64::MAX;
 /// The headers of IPv4 and UDP.
@@ -67,18 +68,18 @@ impl Connection {
             handshake: settings.handshake,
             persistent: settings.persistent,
         };
-        let (tcp, capable) = match &spec.transport {
+        let (tcp, ecn) = match &spec.transport {
             Transport::Tcp { controller, settings } => {
-                (Some(shape(settings)), settings.ecn || controller.needs().marks)
+                (Some(shape(settings)), codepoint(controller.needs(), settings.ecn))
             }
-            Transport::Bare { controller, .. } => (None, controller.needs().marks),
-            Transport::Sprout(_) => (None, false),
+            Transport::Bare { controller, .. } => (None, codepoint(controller.needs(), false)),
+            Transport::Sprout(_) => (None, 0),
         };
         let end = |first: u32| Ipv4Addr::from_bits(first.wrapping_add(flow as u32 + 1));
         Connection {
             ends: [end(SENDERS), end(RECEIVERS)],
             ids: [0; 2],
-            ecn: if capable { CAPABLE } else { 0 },
+            ecn,
             tcp,
             period: 0,
             echo: 0,
@@ -273,6 +274,15 @@ impl Connection {
         };
         let further = (before / PORTS) as u16;
         [FIRST_PORT + (before % PORTS) as u16, RECEIVER_PORT.wrapping_add(further)]
+    }
+}
+
+/// The ECN bits of the packets of a controller with these `needs`, whose host uses ECN by itself if it is `on`.
+fn codepoint(needs: Needs, on: bool) -> u8 {
+    match (needs.l4s, needs.marks || on) {
+        (true, _) => LOW_LATENCY,
+        (false, true) => CAPABLE,
+        (false, false) => 0,
     }
 }
 

@@ -10,7 +10,8 @@ macro_rules! texts {
 }
 
 /// The embedded scenarios: the name and the text of each, in order of name.
-pub const SHIPPED: &[(&str, &str)] = texts!["cellular", "dumbbell", "mixed", "parking-lot"];
+pub const SHIPPED: &[(&str, &str)] =
+    texts!["cellular", "dumbbell", "l4s", "mixed", "parking-lot", "policer"];
 
 impl Scenario {
     /// The scenario called `name` in [`SHIPPED`]; none if there is no such scenario.
