@@ -390,7 +390,8 @@ impl Controller for Vivace {
             Phase::Probing { .. } => "probing",
             Phase::Moving { .. } => "moving",
         };
-        Metrics::NONE.pacing_rate(1.0 / self.gap(self.rate)).state(state)
+        let cwnd = self.decision().cwnd.get() as f64;
+        Metrics::new(cwnd).pacing_rate(1.0 / self.gap(self.rate)).state(state)
     }
 
     fn needs(&self) -> Needs {

@@ -130,7 +130,7 @@ mod tests {
 up reordering 0.01 3000000
 up loss 0
 up bursts 0.0625 0.25 0 1
-up queue codel target=5ms interval=100ms mtu=1.5kB ecn=true
+up queue codel target=5ms interval=100ms mtu=1.5kB ecn=true ce_threshold=0ns ce_low_latency=false
 up limit 50 packets
 up trace 1000000 2000000 4000000
 down propagation 20000000
@@ -143,6 +143,6 @@ down rate 1500000
 seed 7
 ";
         assert_eq!(text, expected);
-        assert_eq!(fingerprint(&setup), "97480dfa49fabe6b");
+        assert_eq!(fingerprint(&setup), "8932af99635ba9ff");
     }
 }

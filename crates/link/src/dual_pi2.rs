@@ -14,7 +14,7 @@ const LEAST_TIME: Span = Span::from_millis(1);
 /// probability p': C drops or marks with its square, L marks with a multiple of it, so that flows of both kinds get about
 /// the same rate. L also marks what waited longer than a step, and goes first, but for a share that C is left.
 ///
-/// The parameters are Linux's. The RFC's own (appendix A): `dual-pi2 update=33.3ms,alpha=0.15,beta=3,step=800us,ramp=400us`.
+/// The parameters are Linux's. The RFC's own (appendix A): `dual-pi2 update=15ms,alpha=0.15,beta=3,step=800us,ramp=400us`.
 /// As there, L marks at even distances, not at random. Packets are dropped as they leave, and the last one
 /// that waits never is.
 #[derive(Clone, Debug)]
