@@ -9,9 +9,9 @@ use exm_units::{Packets, Span};
 /// libutp: slow start ends at this part of the target.
 const SLOW_START_END: f64 = 0.9;
 /// RFC 6817, section 2.5: `MIN_CWND`.
-const MIN_CWND: f64 = 2.0;
+pub(crate) const MIN_CWND: f64 = 2.0;
 /// RFC 6817, section 2.5: `INIT_CWND`.
-const INIT_CWND: Packets = Packets::new(2);
+pub(crate) const INIT_CWND: Packets = Packets::new(2);
 
 /// LEDBAT, for background transfers: the window grows in proportion to how far the queueing delay is below the
 /// target, at most as fast as Reno's, and shrinks in the same way above it. There is no slow start unless
@@ -99,6 +99,17 @@ impl Ledbat {
     }
 }
 
+/// RFC 6817, section 2.4.2, on a loss: the part `decrease` of the window is left, which never grows by that.
+pub(crate) fn respond(window: &mut Window, congestion: &Congestion, decrease: f64) {
+    if window.classify(congestion) == Response::Reduce {
+        let cwnd = window.cwnd;
+        window.reduce(congestion, (cwnd * decrease).max(MIN_CWND));
+        if congestion.kind != CongestionKind::Timeout {
+            window.set(window.cwnd.min(cwnd));
+        }
+    }
+}
+
 impl Default for Ledbat {
     fn default() -> Ledbat {
         Ledbat::new()
@@ -124,13 +135,7 @@ impl Controller for Ledbat {
     }
 
     fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
-        if self.window.classify(congestion) == Response::Reduce {
-            let cwnd = self.window.cwnd;
-            self.window.reduce(congestion, (cwnd * self.tuning.decrease).max(MIN_CWND));
-            if congestion.kind != CongestionKind::Timeout {
-                self.window.set(self.window.cwnd.min(cwnd));
-            }
-        }
+        respond(&mut self.window, congestion, self.tuning.decrease);
         self.window.decision()
     }
 

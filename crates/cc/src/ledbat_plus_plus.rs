@@ -1,11 +1,12 @@
 //! [`LedbatPlusPlus`]: LEDBAT that shares with its own kind, and slows down to see the path without its queue
 //! (draft-irtf-iccrg-ledbat-plus-plus).
 
-use crate::controller::{Ack, Congestion, CongestionKind, Controller, Decision, Start};
+use crate::controller::{Ack, Congestion, Controller, Decision, Start};
 use crate::delays::{Delays, difference};
+use crate::ledbat::{INIT_CWND, MIN_CWND, respond};
 use crate::parameters::parameters;
-use crate::window::{Response, Window, acked, follows_window};
-use exm_units::{Instant, Packets, Span};
+use crate::window::{Window, acked, follows_window};
+use exm_units::{Instant, Span};
 
 /// Section 4.3: the gain is at least one over this.
 const LEAST_GAIN: f64 = 16.0;
@@ -13,9 +14,6 @@ const LEAST_GAIN: f64 = 16.0;
 const SLOW_START_END: f64 = 0.75;
 /// Section 4.4: the first slowdown begins so many round trips after slow start, and each lasts as many.
 const SLOWDOWN_ROUNDS: u64 = 2;
-/// Section 4.4: the window of a slowdown.
-const MIN_CWND: f64 = 2.0;
-const INIT_CWND: Packets = Packets::new(2);
 
 /// LEDBAT++, for background transfers: like [`Ledbat`](crate::Ledbat) it keeps the queueing delay at a target, but it
 /// decreases multiplicatively, so that flows share, grows more slowly than Reno on short paths, and
@@ -141,13 +139,7 @@ impl Controller for LedbatPlusPlus {
     }
 
     fn on_congestion(&mut self, congestion: &Congestion) -> Decision {
-        if self.window.classify(congestion) == Response::Reduce {
-            let cwnd = self.window.cwnd;
-            self.window.reduce(congestion, (cwnd * self.tuning.decrease).max(MIN_CWND));
-            if congestion.kind != CongestionKind::Timeout {
-                self.window.set(self.window.cwnd.min(cwnd));
-            }
-        }
+        respond(&mut self.window, congestion, self.tuning.decrease);
         self.window.decision()
     }
 
@@ -157,6 +149,7 @@ impl Controller for LedbatPlusPlus {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controller::CongestionKind;
     use crate::pipe::{Pipe, at};
 
     #[test]
