@@ -2,8 +2,9 @@
 
 use super::{Bytes, signed};
 use crate::engine::{AckContents, PacketId, ReceivedAck};
-use crate::network::{FlowSpec, TCP_HEADER, Transport};
-use exm_cc::{Controller as _, Needs};
+use crate::network::{FlowSpec, TCP_HEADER, Transport, codepoint};
+use exm_cc::Controller as _;
+use exm_link::Ecn;
 use exm_packet::build::{Ipv4, Tcp, flags};
 use exm_tcp::Acknowledgement;
 use exm_units::Instant;
@@ -17,9 +18,6 @@ const RECEIVERS: u32 = 0x0a80_0000;
 const FIRST_PORT: u16 = 10_000;
 const PORTS: u32 = 50_000;
 const RECEIVER_PORT: u16 = 5001;
-/// ECN-capable transport, ECT(0) (RFC 3168, section 5), and for low latency, ECT(1) (RFC 9331, section 4.1).
-const CAPABLE: u8 = 2;
-const LOW_LATENCY: u8 = 1;
 /// The sequence number of a SYN in events.
 const SYN: u64 = u64::MAX;
 /// The headers of IPv4 and UDP.
@@ -73,13 +71,13 @@ impl Connection {
                 (Some(shape(settings)), codepoint(controller.needs(), settings.ecn))
             }
             Transport::Bare { controller, .. } => (None, codepoint(controller.needs(), false)),
-            Transport::Sprout(_) => (None, 0),
+            Transport::Sprout(_) => (None, Ecn::NotCapable),
         };
         let end = |first: u32| Ipv4Addr::from_bits(first.wrapping_add(flow as u32 + 1));
         Connection {
             ends: [end(SENDERS), end(RECEIVERS)],
             ids: [0; 2],
-            ecn,
+            ecn: bits(ecn),
             tcp,
             period: 0,
             echo: 0,
@@ -277,12 +275,13 @@ impl Connection {
     }
 }
 
-/// The ECN bits of the packets of a controller with these `needs`, whose host uses ECN by itself if it is `on`.
-fn codepoint(needs: Needs, on: bool) -> u8 {
-    match (needs.l4s, needs.marks || on) {
-        (true, _) => LOW_LATENCY,
-        (false, true) => CAPABLE,
-        (false, false) => 0,
+/// The two bits of a codepoint in the IP header (RFC 3168, section 5).
+fn bits(ecn: Ecn) -> u8 {
+    match ecn {
+        Ecn::NotCapable => 0,
+        Ecn::LowLatency => 1,
+        Ecn::Capable => 2,
+        Ecn::Marked => 3,
     }
 }
 

@@ -3,7 +3,19 @@
 use super::Network;
 use super::Transport;
 use crate::controllers::AnyController;
+use exm_cc::Needs;
+use exm_link::Ecn;
 use std::fmt;
+
+/// The ECN codepoint of the packets of a controller with these `needs`, whose host uses ECN by itself if it is `on`.
+#[inline]
+pub(crate) fn codepoint(needs: Needs, on: bool) -> Ecn {
+    match (needs.l4s, needs.marks || on) {
+        (true, _) => Ecn::LowLatency,
+        (false, true) => Ecn::Capable,
+        (false, false) => Ecn::NotCapable,
+    }
+}
 
 /// The transport that executes a controller's decisions: its sender and its receiver.
 ///

@@ -5,6 +5,7 @@ mod host;
 mod spec;
 
 pub use error::NetworkError;
+pub(crate) use host::codepoint;
 pub use host::{Host, hosts};
 pub use spec::{FlowSpec, LinkSpec, SPROUT_EMPTY, SPROUT_HEADER, TCP_HEADER, Transport};
 

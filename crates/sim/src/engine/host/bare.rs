@@ -6,8 +6,9 @@
 //! flow with a duration and without a timer waits for its next on-period. If its controller asks for marks,
 //! its packets are ECN-capable and their ACKs tell which were marked.
 
-use super::{AckInfo, Arrived, codepoint};
+use super::{AckInfo, Arrived};
 use crate::controllers::AnyController;
+use crate::network::codepoint;
 use exm_cc::{Ack, Congestion, CongestionKind, Controller, Decision, Gate, Sent, Start, Wakeup};
 use exm_link::{Ecn, Packet};
 use exm_units::{Bytes, Instant, Packets, Span};

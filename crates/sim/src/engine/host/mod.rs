@@ -24,7 +24,7 @@ use crate::network::{FlowSpec, LinkSpec, Network, SPROUT_EMPTY, TCP_HEADER, Tran
 use crate::traffic::{FlowDemand, TrafficSource};
 use bare::Bare;
 use carried::Carried;
-use exm_cc::{Controller, Needs};
+use exm_cc::Controller;
 use exm_link::{Ecn, Packet};
 use exm_random::{Purpose, Stream};
 use exm_sprout::Header;
@@ -581,16 +581,6 @@ impl Host {
             signals: remy.map(exm_remy::RemyCc::signals),
             rule: remy.map(exm_remy::RemyCc::rule),
         }
-    }
-}
-
-/// The ECN codepoint of the packets of a controller with these `needs`, whose host uses ECN by itself if it is `on`.
-#[inline]
-fn codepoint(needs: Needs, on: bool) -> Ecn {
-    match (needs.l4s, needs.marks || on) {
-        (true, _) => Ecn::LowLatency,
-        (false, true) => Ecn::Capable,
-        (false, false) => Ecn::NotCapable,
     }
 }
 

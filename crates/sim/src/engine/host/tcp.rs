@@ -1,8 +1,8 @@
 //! [`Tcp`]: a TCP sender and its receiver, one connection per flow.
 
-use super::{Arrived, codepoint};
+use super::Arrived;
 use crate::controllers::AnyController;
-use crate::network::TCP_HEADER;
+use crate::network::{TCP_HEADER, codepoint};
 use exm_cc::{Controller, Decision, Needs};
 use exm_link::{Ecn, Packet, XcpHeader};
 use exm_tcp::{Acknowledgement, Arrival, Receiver, Segment, Sender, Settings, Transfer};
