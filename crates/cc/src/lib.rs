@@ -24,6 +24,8 @@
 //! | [`Copa`] | Arun & Balakrishnan, NSDI 2018 | delta 0.5, competitive where others fill the queue; [`Copa::without_competition`] |
 //! | [`Prague`] | draft-briscoe-iccrg-prague-congestion-control-04, RFC 9331 | gain 1/16, virtual RTT 25 ms; [`Prague::without_accurate_feedback`] |
 //! | [`Vivace`] | Dong et al., NSDI 2018 | the paper's utility; two pairs of trials |
+//! | [`Gcc`] | draft-ietf-rmcat-gcc-02, and libwebrtc's trend line | for media: starts at 300 kbps |
+//! | [`Nada`] | RFC 8698 | for media: 150 to 1500 kbps, priority 1 |
 //! | [`Xcp`] | Katabi, Handley & Rohrs, SIGCOMM 2002 | none: the routers decide |
 //! | [`Bbr1`] | draft-cardwell-iccrg-bbr-congestion-control-00 (BBR version 1) | the draft's, and Linux's rounding, margin and policer detection; seed 1, [`Bbr1::new`] |
 //! | [`Bbr`] | draft-ietf-ccwg-bbr-06 (BBR version 3) | the draft's; seed 1, [`Bbr::new`] |
@@ -50,10 +52,13 @@ mod dctcp;
 mod delays;
 mod dynamic;
 mod gate;
+mod gcc;
 mod hystart;
 mod ledbat;
 mod ledbat_plus_plus;
+mod media;
 mod metrics;
+mod nada;
 mod parameters;
 #[cfg(test)]
 mod pipe;
@@ -81,10 +86,12 @@ pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use dynamic::DynController;
 pub use gate::{Gate, MAX_WINDOW};
+pub use gcc::Gcc;
 pub use hystart::SlowStart;
 pub use ledbat::Ledbat;
 pub use ledbat_plus_plus::LedbatPlusPlus;
 pub use metrics::Metrics;
+pub use nada::Nada;
 pub use parameters::{Parameter, ParameterError, Parameters, Value};
 pub use prague::Prague;
 pub use reno::Reno;

@@ -19,6 +19,8 @@ pub struct Metrics {
     pub ssthresh: Option<f64>,
     /// Its pacing rate, in packets a second.
     pub pacing_rate: Option<f64>,
+    /// The rate that it asks an encoder of media for, in packets a second; packets of a frame may be sent faster.
+    pub media_rate: Option<f64>,
     /// The name of its state, such as `"slow start"`.
     pub state: Option<&'static str>,
 }
@@ -26,7 +28,7 @@ pub struct Metrics {
 impl Metrics {
     /// Nothing is shown.
     pub const NONE: Metrics =
-        Metrics { cwnd: None, ssthresh: None, pacing_rate: None, state: None };
+        Metrics { cwnd: None, ssthresh: None, pacing_rate: None, media_rate: None, state: None };
 
     /// A window of `cwnd` packets.
     pub const fn new(cwnd: f64) -> Metrics {
@@ -44,6 +46,12 @@ impl Metrics {
     #[must_use]
     pub const fn pacing_rate(self, packets_per_second: f64) -> Metrics {
         Metrics { pacing_rate: Some(packets_per_second), ..self }
+    }
+
+    /// Sets the rate for an encoder of media, in packets a second.
+    #[must_use]
+    pub const fn media_rate(self, packets_per_second: f64) -> Metrics {
+        Metrics { media_rate: Some(packets_per_second), ..self }
     }
 
     /// Sets the name of the state.

@@ -415,7 +415,6 @@ mod tests {
         });
         let used = run.delivered as f64 / 60_000.0;
         let mean = waits.iter().sum::<f64>() / waits.len() as f64;
-        println!("{used} {mean}");
         assert!(used > 0.85, "{used}");
         assert!(mean < 25.0, "{mean}");
     }

@@ -172,7 +172,7 @@ impl Conditions {
         };
         let alone = |bits: f64| bits / rate.as_bps() as f64 + rtt.as_secs_f64();
         let length = match &flow.traffic {
-            Traffic::Schedule { visits, on: OnFor::Always } => visits
+            Traffic::Schedule { visits, on } if on.is_endless() => visits
                 .iter()
                 .map(|&(start, end)| end.map_or(network.duration(), |end| end - start))
                 .max()
@@ -322,7 +322,7 @@ pub(crate) fn bandwidth_delay(rate: Rate, rtt: Span, packet: Bytes) -> f64 {
 fn mean_length(on: &OnFor, packet: Bytes, duration: Span, alone: &dyn Fn(f64) -> f64) -> f64 {
     let bits = packet.get() as f64 * 8.0;
     let length = match on {
-        OnFor::Always => f64::INFINITY,
+        OnFor::Always | OnFor::Video(_) => f64::INFINITY,
         OnFor::Time(time) => time.mean(),
         OnFor::Packets(amount) => alone(amount.mean() * bits),
         OnFor::Bytes(amount) => alone(amount.mean() * 8.0),

@@ -54,7 +54,8 @@ impl Model {
         match &specimen.network {
             Layout::Dumbbell { class, network } => {
                 let objective = &self.classes()[*class].objective;
-                let lasts = matches!(network.traffic.on, OnFor::Time(_) | OnFor::Always);
+                let lasts =
+                    matches!(network.traffic.on, OnFor::Time(_) | OnFor::Always | OnFor::Video(_));
                 if lasts && objective.over == MeasuredOver::Arrivals {
                     self.bound(&Mixed::of(network, *class), specimen.seed)
                 } else {

@@ -89,7 +89,7 @@ fn flow(flow: &FlowSpec, out: &mut impl Write) -> fmt::Result {
     }
     match flow.traffic.on() {
         OnFor::Time(amount) | OnFor::Bytes(amount) | OnFor::Packets(amount) => values(amount, out),
-        OnFor::Always => Ok(()),
+        OnFor::Always | OnFor::Video(_) => Ok(()),
     }
 }
 

@@ -103,7 +103,7 @@ fn claimed(
 fn visits(traffic: &Traffic) -> Vec<(Instant, Option<Instant>)> {
     match traffic {
         Traffic::Schedule { visits, .. } => visits.clone(),
-        Traffic::OnOff(OnOff { on: OnFor::Always, .. }) => vec![(Instant::ZERO, None)],
+        Traffic::OnOff(OnOff { on, .. }) if on.is_endless() => vec![(Instant::ZERO, None)],
         Traffic::OnOff(_) | Traffic::Every { .. } => Vec::new(),
     }
 }

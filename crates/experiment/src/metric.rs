@@ -42,7 +42,10 @@ pub(crate) const DELAY: Metric = metric("queueing", ["queueing", "ms"], "queuein
 /// thesis, for flows whose ACKs cross links: see [`exm_trace::delay`]. `capacity_used` and the
 /// comparisons with the omniscient protocol are of a path that follows a trace. `queued_within` counts
 /// packets from the start on.
-pub const METRICS: [Metric; 33] = [
+///
+/// From `video` on they are of flows whose traffic is a video, from the start on: see
+/// [`VideoReport`](exm_sim::video::VideoReport).
+pub const METRICS: [Metric; 37] = [
     THROUGHPUT,
     metric("mean_throughput", ["throughput", "mean Mbps"], "mean throughput, Mbps", 3),
     metric("sd_throughput", ["±", "Mbps"], "standard deviation of throughput, Mbps", 3),
@@ -96,6 +99,10 @@ pub const METRICS: [Metric; 33] = [
         1,
     ),
     metric("queued_within", ["in queues", "<= 100 ms %"], "packets queued at most 100 ms, %", 1),
+    metric("video", ["video", "Mbps"], "video shown, Mbps", 3),
+    metric("frame_delay_95", ["frames", "95 % ms"], "95 % delay of frames, ms", 1),
+    metric("frames_shown", ["frames", "shown %"], "frames shown, %", 1),
+    metric("frozen", ["frozen", "%"], "time with a frozen picture, %", 2),
 ];
 
 /// The columns of tables, unless an experiment sets others.

@@ -11,6 +11,7 @@ use exm_cc::Failure;
 use exm_sim::engine;
 use exm_sim::metrics::{FlowReport, Histogram, LinkReport, Report};
 use exm_sim::network::FlowSpec;
+use exm_sim::video::VideoReport;
 use exm_units::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
@@ -70,6 +71,9 @@ pub struct FlowRow {
     /// Measurements at the receiver, if ACKs cross links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_to_end: Option<EndToEndRow>,
+    /// What its receiver saw, if its traffic is a video.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub video: Option<VideoRow>,
     /// Throughput and delay over time, if the experiment needs them.
     #[serde(default, rename = "course", skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
@@ -94,6 +98,31 @@ pub struct EndToEndRow {
     pub omniscient_95_ms: Option<f64>,
     /// The percentage of packets, from the start on, that were queued for at most 100 ms.
     pub queued_within: Option<f64>,
+}
+
+/// What the receiver of a video saw, see [`VideoReport`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VideoRow {
+    /// The rate of the frames that were shown, headers not included.
+    pub shown_mbps: f64,
+    /// The 95th percentile of the delay of frames, in ms, from the encoder until they were complete; none if none arrived.
+    pub delay_95_ms: Option<f64>,
+    /// The frames shown, in percent of those that the encoder could have sent.
+    pub frames_shown: f64,
+    /// The time for which the picture was frozen, in percent.
+    pub frozen: f64,
+}
+
+impl VideoRow {
+    fn new(video: &VideoReport) -> Option<VideoRow> {
+        let seconds = video.time.as_secs_f64();
+        (seconds > 0.0).then(|| VideoRow {
+            shown_mbps: video.rate().as_mbps(),
+            delay_95_ms: video.delay.percentile(95.0).map(Span::as_millis_f64),
+            frames_shown: 100.0 * video.part_shown(),
+            frozen: 100.0 * video.frozen.as_secs_f64() / seconds,
+        })
+    }
 }
 
 /// One link of a run.
@@ -201,6 +230,7 @@ impl FlowRow {
             lost: flow.lost + flow.dropped_in_all(),
             completed: flow.completion.count(),
             completion_ms: mean_ms(&flow.completion),
+            video: flow.video.as_deref().and_then(VideoRow::new),
             ..FlowRow::of_group(group)
         }
     }
@@ -226,6 +256,7 @@ impl FlowRow {
             convergence: None,
             claim_rtts: None,
             end_to_end: None,
+            video: None,
             timeline: None,
         }
     }
@@ -309,6 +340,10 @@ pub(crate) fn of_flow(key: &str) -> Option<OfFlow> {
         "omniscient" => |flow| end_to_end(flow, |row| row.omniscient_95_ms),
         "self_inflicted" => |flow| end_to_end(flow, EndToEndRow::self_inflicted),
         "queued_95" => |flow| end_to_end(flow, EndToEndRow::queued_95),
+        "video" => |flow| Some(flow.video.as_ref()?.shown_mbps),
+        "frame_delay_95" => |flow| flow.video.as_ref()?.delay_95_ms,
+        "frames_shown" => |flow| Some(flow.video.as_ref()?.frames_shown),
+        "frozen" => |flow| Some(flow.video.as_ref()?.frozen),
         "queued_within" => |flow| end_to_end(flow, |row| row.queued_within),
         _ => return None,
     })

@@ -48,7 +48,7 @@ const FIRST: [Column; 5] = [
     Column::whole("seed"),
 ];
 
-const FLOW: [Column; 25] = [
+const FLOW: [Column; 29] = [
     Column::whole("flow"),
     Column::text("group"),
     Column::real("on_s"),
@@ -74,6 +74,10 @@ const FLOW: [Column; 25] = [
     Column::real("delay_95_ms"),
     Column::real("omniscient_95_ms"),
     Column::real("queued_within_100ms_percent"),
+    Column::real("video_mbps"),
+    Column::real("frame_delay_95_ms"),
+    Column::real("frames_shown_percent"),
+    Column::real("frozen_percent"),
 ];
 
 const LINK: [Column; 8] = [
@@ -103,10 +107,11 @@ pub(crate) fn flows<'a>(plan: &'a Plan, rows: &'a Rows) -> Sheet<'a> {
     Sheet { columns: FIRST.into_iter().chain(FLOW).collect(), rows: Box::new(rows) }
 }
 
-fn flow_cells(flow: &FlowRow) -> [Cell<'static>; 23] {
+fn flow_cells(flow: &FlowRow) -> [Cell<'static>; 27] {
     let times = merged([flow.completions.as_slice()].into_iter());
     let convergence = flow.convergence;
     let received = flow.end_to_end.as_ref();
+    let video = flow.video.as_ref();
     [
         Cell::Real(flow.on_s),
         Cell::from(flow.throughput_mbps),
@@ -131,6 +136,10 @@ fn flow_cells(flow: &FlowRow) -> [Cell<'static>; 23] {
         Cell::from(received.and_then(|row| row.delay_95_ms)),
         Cell::from(received.and_then(|row| row.omniscient_95_ms)),
         Cell::from(received.and_then(|row| row.queued_within)),
+        Cell::from(video.map(|row| row.shown_mbps)),
+        Cell::from(video.and_then(|row| row.delay_95_ms)),
+        Cell::from(video.map(|row| row.frames_shown)),
+        Cell::from(video.map(|row| row.frozen)),
     ]
 }
 

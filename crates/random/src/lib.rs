@@ -37,6 +37,8 @@ pub enum Purpose {
     Hosts,
     /// How much the link of this number adds to the propagation delay of each packet.
     Jitter,
+    /// The sizes and times of the frames that the sender of this number encodes.
+    Video,
 }
 
 /// A stream of random numbers: PCG XSL-RR 128/64.

@@ -2,8 +2,8 @@
 
 use exm_cc::{
     Ack, Aimd, Bbr, Bbr1, Compound, Congestion, Controller, Copa, Cubic, Dctcp, Decision,
-    DynController, Failure, Ledbat, LedbatPlusPlus, Metrics, Needs, Parameters, Prague, Reno, Sent,
-    SlowStart, Start, Vegas, Vivace, Xcp,
+    DynController, Failure, Gcc, Ledbat, LedbatPlusPlus, Metrics, Nada, Needs, Parameters, Prague,
+    Reno, Sent, SlowStart, Start, Vegas, Vivace, Xcp,
 };
 use exm_remy::RemyCc;
 use exm_units::{Bytes, Instant};
@@ -226,6 +226,10 @@ controllers! {
     },
     /// PCC Vivace: a rate that climbs the gradient of a utility.
     Vivace(Box<Vivace>) { "vivace" => Box::default() },
+    /// Google Congestion Control, for real-time media: the traffic `video`.
+    Gcc(Box<Gcc>) { "gcc" => Box::default() },
+    /// NADA (RFC 8698), for real-time media: the traffic `video`.
+    Nada(Box<Nada>) { "nada" => Box::default() },
     /// XCP: its routers tell it its rate, and it needs the queue xcp.
     Xcp(Xcp) { "xcp" => Xcp::new() },
     /// BBR, version 1, as in Linux: models the path's bandwidth and RTT.

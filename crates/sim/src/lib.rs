@@ -9,7 +9,7 @@
 //! [`controllers`], of which those built in have names and parameters ([`builtin`]), and any queue discipline; a [`scenario`] describes such a network in a file,
 //! [`metrics`] are the results, [`series`] record them over time, and [`capture`] records the packets; [`fluid`] tells what omniscient senders would
 //! get. Both simulators draw
-//! [`traffic`] and losses from random streams of their own.
+//! [`traffic`] and losses from random streams of their own; [`video`] is the traffic of a live encoder.
 
 mod active;
 pub mod builtin;
@@ -23,5 +23,6 @@ pub mod network;
 pub mod scenario;
 pub mod series;
 pub mod traffic;
+pub mod video;
 
 pub use active::{MeasuredOver, Periods, Times, times};

@@ -1,5 +1,6 @@
 //! When senders have something to send, and how much.
 
+use crate::video::Video;
 use exm_grammar::{Amounts, Unit};
 use exm_random::{Distribution, Stream};
 use exm_units::{Bytes, Instant, Packets, Span};
@@ -15,6 +16,8 @@ pub enum OnFor {
     Bytes(Distribution),
     /// Until the end of the simulation.
     Always,
+    /// The same, but a sender has only the frames of a live video to send.
+    Video(Video),
 }
 
 /// An on/off process: a sender is off for a time, then a flow starts, then it is off again. A flow
@@ -31,12 +34,27 @@ impl OnFor {
     /// What the lengths of flows are drawn from, and their unit; none for flows that do not end.
     pub fn amounts(&self) -> Option<Amounts> {
         let (distribution, unit) = match self {
-            OnFor::Always => return None,
+            OnFor::Always | OnFor::Video(_) => return None,
             OnFor::Time(distribution) => (distribution, Unit::Seconds),
             OnFor::Packets(distribution) => (distribution, Unit::Packets),
             OnFor::Bytes(distribution) => (distribution, Unit::Bytes),
         };
         Some(Amounts { distribution: distribution.clone(), unit })
+    }
+}
+
+impl OnFor {
+    /// Whether a flow does not end by itself.
+    pub const fn is_endless(&self) -> bool {
+        matches!(self, OnFor::Always | OnFor::Video(_))
+    }
+
+    /// The video that is sent, if it is one.
+    pub const fn video(&self) -> Option<&Video> {
+        match self {
+            OnFor::Video(video) => Some(video),
+            _ => None,
+        }
     }
 }
 
@@ -130,7 +148,7 @@ impl TrafficSource {
     /// When the next flow starts, if the sender is off from `now` on.
     pub fn next_start(&mut self, now: Instant) -> Instant {
         match &self.traffic {
-            Traffic::OnOff(OnOff { on: OnFor::Always, .. }) => {
+            Traffic::OnOff(OnOff { on, .. }) if on.is_endless() => {
                 if self.started == 0 {
                     now
                 } else {
@@ -173,7 +191,7 @@ impl TrafficSource {
             }
             OnFor::Packets(count) => packets(count.draw(&mut self.stream)),
             OnFor::Bytes(count) => packets(count.draw(&mut self.stream) / payload),
-            OnFor::Always => FlowDemand::Until(Instant::MAX),
+            OnFor::Always | OnFor::Video(_) => FlowDemand::Until(Instant::MAX),
         }
     }
 }

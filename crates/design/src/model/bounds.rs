@@ -62,7 +62,7 @@ fn expected_flows(networks: &Networks, class: &Class, duration: Span) -> f64 {
         shortest_rtt + packets.max(1.0) * service
     };
     let on = match &traffic.on {
-        OnFor::Always => seconds,
+        OnFor::Always | OnFor::Video(_) => seconds,
         OnFor::Time(time) => time.mean_below(seconds),
         OnFor::Packets(amount) => data(amount, 1.0),
         OnFor::Bytes(amount) => data(amount, networks.packet.get() as f64),

@@ -17,7 +17,7 @@ pub(super) fn throughput(objective: &Objective, network: &Dumbbell, delay_ms: f6
     let amount = match &network.traffic.on {
         OnFor::Packets(amount) => packets(amount, 1.0),
         OnFor::Bytes(amount) => packets(amount, network.packet.get() as f64),
-        OnFor::Time(_) | OnFor::Always => {
+        OnFor::Time(_) | OnFor::Always | OnFor::Video(_) => {
             let share = match (objective.throughput, objective.over) {
                 (Throughput::Share, MeasuredOver::Papers) => 1.0,
                 (Throughput::Share, MeasuredOver::Arrivals) => equal_share(network, delay_ms),

@@ -62,7 +62,7 @@ fn lengths(on: &OnFor, payload: f64, mut stream: Stream) -> Vec<f64> {
         .filter_map(|_| match on {
             OnFor::Bytes(bytes) => Some(bytes.draw(&mut stream)),
             OnFor::Packets(packets) => Some(packets.draw(&mut stream) * payload),
-            OnFor::Time(_) | OnFor::Always => None,
+            OnFor::Time(_) | OnFor::Always | OnFor::Video(_) => None,
         })
         .collect();
     all.sort_unstable_by(f64::total_cmp);

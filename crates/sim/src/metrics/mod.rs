@@ -5,6 +5,7 @@ mod histogram;
 pub use histogram::Histogram;
 
 use crate::active::MeasuredOver;
+use crate::video::VideoReport;
 use exm_cc::Failure;
 use exm_link::Packet;
 use exm_measure::mean;
@@ -80,6 +81,8 @@ pub struct FlowReport {
     pub end_to_end: Option<Scores>,
     /// The same for the omniscient protocol, for the path's first link that follows a trace.
     pub omniscient: Option<Scores>,
+    /// What its receiver saw of its video, if its traffic is one.
+    pub video: Option<Box<VideoReport>>,
     /// How its controller failed, if it did: all the rest is then worthless.
     pub failure: Option<Failure>,
 }

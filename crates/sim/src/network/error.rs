@@ -1,6 +1,7 @@
 //! [`NetworkError`]: why links and flows do not make a network.
 
 use super::{MAX_FLOWS, MAX_FORESIGHT, MAX_HOPS, MAX_LINKS, MAX_PACKET, MAX_TIME, MAX_VARIATION};
+use crate::video::VideoError;
 use exm_link::Limit;
 use exm_units::{Bytes, Span};
 
@@ -130,6 +131,14 @@ pub enum NetworkError {
         /// The last link.
         link: String,
     },
+    /// A video that cannot be encoded.
+    #[error("{problem}")]
+    Video {
+        /// The flow.
+        flow: usize,
+        /// What is wrong.
+        problem: VideoError,
+    },
     /// A receiver that cannot send data.
     #[error(
         "only Sprout's receiver sends data, over links that lead back: give the controller \"sprout\" and \"back\", or \
@@ -241,7 +250,7 @@ impl NetworkError {
             E::FlowDelay { .. } | E::ShortRoundTrip { .. } => "rtt",
             E::PacketSize { .. } | E::NoPayload { .. } => "packet_size",
             E::BadTraffic { what: "off", .. } => "traffic.off",
-            E::BadTraffic { .. } | E::NoTimePasses { .. } => "traffic.on",
+            E::BadTraffic { .. } | E::NoTimePasses { .. } | E::Video { .. } => "traffic.on",
         }
     }
 }

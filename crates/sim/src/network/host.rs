@@ -54,7 +54,7 @@ impl Host {
     ///
     /// Controllers designed by people are made for TCP: they need its loss recovery. RemyCCs are trained
     /// on the bare host, and the AIMD of the original program was written for it; both run over TCP as
-    /// well.
+    /// well. Those for media retransmit nothing.
     ///
     /// ```
     /// use exm_sim::controllers::AnyController;
@@ -67,7 +67,13 @@ impl Host {
     pub const fn suits(self, controller: &AnyController) -> bool {
         match self {
             Host::Tcp => true,
-            Host::Bare => matches!(controller, AnyController::Remy(_) | AnyController::Aimd(_)),
+            Host::Bare => matches!(
+                controller,
+                AnyController::Remy(_)
+                    | AnyController::Aimd(_)
+                    | AnyController::Gcc(_)
+                    | AnyController::Nada(_)
+            ),
         }
     }
 

@@ -246,6 +246,10 @@ fn check_traffic(flow: usize, traffic: &Traffic) -> Result<(), NetworkError> {
     let bad = |what| move |problem| NetworkError::BadTraffic { flow, what, problem };
     let takes_time = match traffic.on() {
         OnFor::Always => true,
+        OnFor::Video(video) => {
+            video.check().map_err(|problem| NetworkError::Video { flow, problem })?;
+            true
+        }
         OnFor::Time(span) => {
             span.check().map_err(bad("on"))?;
             !is_always_zero(span)
@@ -256,7 +260,7 @@ fn check_traffic(flow: usize, traffic: &Traffic) -> Result<(), NetworkError> {
         }
     };
     let passes = match traffic {
-        Traffic::OnOff(OnOff { on: OnFor::Always, .. }) => true,
+        Traffic::OnOff(OnOff { on, .. }) if on.is_endless() => true,
         Traffic::OnOff(OnOff { off, .. }) => {
             off.check().map_err(bad("off"))?;
             takes_time || !is_always_zero(off)

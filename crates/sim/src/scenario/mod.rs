@@ -388,7 +388,9 @@ impl Scenario {
             E::Foresight { flow } => of_flow(flow).foresight,
             E::FlowDelay { flow, .. } | E::ShortRoundTrip { flow, .. } => of_flow(flow).rtt,
             E::PacketSize { flow, .. } | E::NoPayload { flow, .. } => of_flow(flow).packet_size,
-            E::BadTraffic { flow, .. } | E::NoTimePasses { flow } => of_flow(flow).traffic,
+            E::BadTraffic { flow, .. } | E::NoTimePasses { flow } | E::Video { flow, .. } => {
+                of_flow(flow).traffic
+            }
         }
     }
 

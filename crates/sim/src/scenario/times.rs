@@ -2,6 +2,7 @@
 
 use crate::engine::Pace;
 use crate::traffic::{OnFor, OnOff, Traffic};
+use crate::video::VideoError;
 use exm_grammar::{Amounts, GrammarError, Unit};
 use exm_random::Distribution;
 use exm_tcp::MinRto;
@@ -9,14 +10,18 @@ use exm_units::{Instant, Span};
 use serde::Deserialize;
 use std::path::Path;
 
-/// How long a sender is on: "always" (formerly "ever") or a distribution of times or amounts; files of numbers
-/// are relative to `dir`.
+/// How long a sender is on: "always" (formerly "ever"), a distribution of times or amounts, or "video" with its settings;
+/// files of numbers are relative to `dir`.
 ///
 /// # Errors
 /// What is wrong with the text.
 pub fn parse_on(text: &str, dir: &Path) -> Result<OnFor, GrammarError> {
     if matches!(text.trim(), "always" | "ever") {
         return Ok(OnFor::Always);
+    }
+    if text.split_whitespace().next() == Some("video") {
+        let video = text.parse().map_err(|error: VideoError| GrammarError::new(error.to_string()));
+        return video.map(OnFor::Video);
     }
     let Amounts { distribution, unit } = Amounts::parse(text, dir)?;
     Ok(match unit {
@@ -77,8 +82,10 @@ pub fn parse_traffic(on: &str, off: Option<&str>, dir: &Path) -> Result<Traffic,
     const KEYS: [&str; 2] = ["traffic.on", "traffic.off"];
     let on = parse_on(on, dir).map_err(|problem| ValueError::new(KEYS[0], problem))?;
     let off = match (&on, off) {
-        (OnFor::Always, None) => return Ok(OnOff::always().into()),
-        (OnFor::Always, Some(_)) => {
+        (on, None) if on.is_endless() => {
+            return Ok(OnOff { on: on.clone(), ..OnOff::always() }.into());
+        }
+        (on, Some(_)) if on.is_endless() => {
             let problem = "a sender that is always on is never off: take \"off\" out";
             return Err(ValueError::new(KEYS[1], problem));
         }

@@ -22,6 +22,16 @@ impl Sender {
         }
     }
 
+    /// The application, which was never idle, has `data` segments more to send: no state is reset.
+    pub fn offer(&mut self, data: Packets) {
+        self.end = self.end.saturating_add(data.get());
+    }
+
+    /// Segments that the application has offered so far, on this connection; `u64::MAX` if without end.
+    pub fn offered(&self) -> u64 {
+        self.end
+    }
+
     /// The application has no more to send for now. Lost segments are still retransmitted.
     pub fn pause(&mut self) {
         self.end = self.end.min(self.board.next());

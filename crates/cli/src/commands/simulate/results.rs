@@ -6,6 +6,7 @@ use exm_sim::metrics::{FlowReport, Histogram, LinkReport, Report};
 use exm_sim::network::{FlowSpec, Network, hosts};
 use exm_sim::scenario::{FlowGroup, Scenario};
 use exm_sim::traffic::OnFor;
+use exm_sim::video::VideoReport;
 use exm_units::{Rate, Span};
 use serde::{Serialize, Serializer};
 
@@ -107,6 +108,23 @@ pub(super) struct Flow {
     /// The measurements at the receiver, if ACKs cross links.
     #[serde(skip_serializing_if = "Option::is_none")]
     end_to_end: Option<EndToEnd>,
+    /// What the receiver saw, if the traffic is a video.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    video: Option<Video>,
+}
+
+/// What the receiver of a video saw.
+#[derive(Serialize)]
+struct Video {
+    shown_mbps: f64,
+    frames: u64,
+    skipped: u64,
+    shown: u64,
+    lost: u64,
+    frames_shown_percent: f64,
+    delay_ms: Spread,
+    freezes: u64,
+    frozen_percent: f64,
 }
 
 /// The measurements at a receiver after the warm-up.
@@ -165,7 +183,7 @@ const fn metric<T>(
 }
 
 /// The metrics of a flow, in the order of their columns.
-pub(super) const FLOW_METRICS: [Metric<Flow>; 14] = [
+pub(super) const FLOW_METRICS: [Metric<Flow>; 18] = [
     metric("throughput_mbps", ["throughput", "Mbps"], 3, |flow| flow.throughput_mbps),
     metric("share", ["of equal", "share"], 3, |flow| flow.share),
     metric("rtt_mean_ms", ["RTT", "mean ms"], 1, |flow| flow.rtt_ms.mean),
@@ -189,6 +207,12 @@ pub(super) const FLOW_METRICS: [Metric<Flow>; 14] = [
     metric("self_inflicted_ms", ["self-inflicted", "ms"], 1, |flow| {
         flow.end_to_end.as_ref()?.self_inflicted_ms
     }),
+    metric("video_mbps", ["video", "Mbps"], 3, |flow| Some(flow.video.as_ref()?.shown_mbps)),
+    metric("frame_delay_p95_ms", ["frames", "95 % ms"], 1, |f| f.video.as_ref()?.delay_ms.p95),
+    metric("frames_shown_percent", ["frames", "shown %"], 1, |flow| {
+        Some(flow.video.as_ref()?.frames_shown_percent)
+    }),
+    metric("frozen_percent", ["frozen", "%"], 2, |flow| Some(flow.video.as_ref()?.frozen_percent)),
 ];
 
 /// The metrics of a link, in the order of their columns.
@@ -298,6 +322,25 @@ impl Flow {
             completed: completes.then(|| report.completion.count()),
             completion_ms: Spread::of(&report.completion),
             end_to_end: EndToEnd::of(report, spec),
+            video: report.video.as_deref().map(Video::of),
+        }
+    }
+}
+
+impl Video {
+    fn of(report: &VideoReport) -> Video {
+        let seconds = report.time.as_secs_f64();
+        let frozen = report.frozen.as_secs_f64();
+        Video {
+            shown_mbps: report.rate().as_mbps(),
+            frames: report.frames,
+            skipped: report.skipped,
+            shown: report.shown,
+            lost: report.lost,
+            frames_shown_percent: 100.0 * report.part_shown(),
+            delay_ms: Spread::of(&report.delay),
+            freezes: report.freezes,
+            frozen_percent: if seconds > 0.0 { 100.0 * frozen / seconds } else { 0.0 },
         }
     }
 }

@@ -39,6 +39,8 @@ pub(super) struct Bare {
     acked: u64,
     /// Packets that this flow still has to deliver; `u64::MAX` for a flow with a duration.
     to_deliver: u64,
+    /// Whether lost packets are not made up for by others, since each is a part of a frame.
+    is_media: bool,
     patience: Patience,
     keeps_timer: bool,
     srtt: Span,
@@ -63,6 +65,7 @@ impl Bare {
             sent: 0,
             acked: 0,
             to_deliver: u64::MAX,
+            is_media: false,
             patience: Patience::Endless,
             keeps_timer: timer,
             srtt: Span::ZERO,
@@ -71,7 +74,9 @@ impl Bare {
         }
     }
 
-    pub(super) fn start(&mut self, now: Instant, data: Option<Packets>) {
+    /// A flow starts that delivers `data`, or is on for a time; if it `is_media`, it has nothing to send at first.
+    pub(super) fn start(&mut self, now: Instant, data: Option<Packets>, is_media: bool) {
+        self.is_media = is_media;
         self.acked = self.sent;
         self.active_at = now;
         self.srtt = Span::ZERO;
@@ -154,8 +159,10 @@ impl Bare {
     #[inline(always)]
     pub(super) fn receive_ack(&mut self, now: Instant, info: &AckInfo, current: bool) -> Arrived {
         let rtt = now - info.sent_at;
-        let missing = info.sequence.saturating_sub(self.acked);
+        let first_missing = self.acked;
+        let missing = info.sequence.saturating_sub(first_missing);
         if missing > 0 {
+            self.give_up(missing);
             self.report(CongestionKind::Lost, now, info.sent_at, missing);
         }
         if info.marked {
@@ -166,6 +173,7 @@ impl Bare {
         ack.largest_acked = self.acked.checked_sub(1);
         ack.stale = !current;
         ack.marked = Packets::new(u64::from(info.marked));
+        ack.app_limited = self.is_media;
         self.acked = self.acked.max(info.sequence + 1);
         ack.in_flight = Packets::new(self.in_flight());
         (ack.acked_bytes, ack.in_flight_bytes) = (self.bytes(1), self.bytes(self.in_flight()));
@@ -182,11 +190,35 @@ impl Bare {
         if self.patience == Patience::Timer {
             self.smooth(rtt);
         }
-        if self.to_deliver != u64::MAX {
+        // A packet of a frame that was given up is late.
+        if self.to_deliver != u64::MAX && !(self.is_media && info.sequence < first_missing) {
             self.to_deliver -= 1;
             arrived.complete = self.to_deliver == 0;
         }
         arrived
+    }
+
+    /// Packets are lost.
+    #[cold]
+    fn give_up(&mut self, packets: u64) {
+        if self.is_media {
+            self.to_deliver -= packets;
+        }
+    }
+
+    /// The sender of a video has more packets to send.
+    pub(super) fn offer(&mut self, packets: Packets) {
+        self.to_deliver += packets.get();
+    }
+
+    /// Packets of a video that were not sent yet.
+    pub(super) fn waiting(&self) -> Packets {
+        Packets::new(self.to_deliver.saturating_sub(self.in_flight()))
+    }
+
+    /// The number of the next packet.
+    pub(super) fn next_sequence(&self) -> u64 {
+        self.sent
     }
 
     #[cold]
@@ -226,6 +258,7 @@ impl Bare {
             timeout.bytes = self.bytes(1);
             timeout.in_flight = Packets::new(self.in_flight());
             timeout.in_flight_bytes = self.bytes(self.in_flight());
+            self.give_up(timeout.in_flight.get());
             self.acked = self.sent;
             if self.patience == Patience::Timer {
                 let decision = self.cc.on_congestion(&timeout);

@@ -2,8 +2,10 @@
 //!
 //! It switches on and off as its traffic requires, and counts. What it sends, and how it processes
 //! ACKs, is up to its transport: [`Bare`], [`Tcp`] or [`Sprout`]. If no links lead back, ACKs take no
-//! time of their own, so the arrivals of a packet and of its ACK are one event.
+//! time of their own, so the arrivals of a packet and of its ACK are one event. A sender of video has the frames
+//! of an [`Encoder`] to send.
 
+mod acks;
 mod bare;
 mod carried;
 mod changes;
@@ -11,6 +13,7 @@ mod oracle;
 mod sprout;
 mod tap;
 mod tcp;
+mod video;
 
 pub(super) use tap::{HeardAck, Occasion};
 
@@ -20,12 +23,13 @@ use super::pipe::Pipe;
 use crate::active::Periods;
 use crate::controllers::AnyController;
 use crate::metrics::{FlowReport, Histogram};
-use crate::network::{FlowSpec, LinkSpec, Network, SPROUT_EMPTY, TCP_HEADER, Transport as Kind};
+use crate::network::{FlowSpec, LinkSpec, Network, Transport as Kind};
 use crate::traffic::{FlowDemand, TrafficSource};
+use crate::video::Encoder;
 use bare::Bare;
 use carried::Carried;
 use exm_cc::Controller;
-use exm_link::{Ecn, Packet};
+use exm_link::Packet;
 use exm_random::{Purpose, Stream};
 use exm_sprout::Header;
 use exm_tcp::Acknowledgement;
@@ -50,6 +54,10 @@ pub(super) struct Host {
     began_at: Instant,
     periods: Periods,
     source: TrafficSource,
+    /// What makes the data of a sender of video.
+    encoder: Option<Box<Encoder>>,
+    /// When its next frame is due.
+    frame_at: Instant,
     payload: Bytes,
     path: HostPath,
     /// Arrival and send times, if links lead back.
@@ -163,6 +171,7 @@ impl Host {
         let persistent = matches!(&transport, Transport::Tcp(tcp) if tcp.is_persistent());
         let payload = spec.transport.payload(size);
         let (from, until) = network.scored();
+        let encoder = video::encoder(&spec.traffic, seed, index, payload);
         let mut source = TrafficSource::new(spec.traffic.clone(), stream, payload);
         let (last_delay, back_delay) = end_delays(spec, network.links());
         let start = Due::new(source.next_start(Instant::ZERO), Turn::Switch);
@@ -176,6 +185,8 @@ impl Host {
             began_at: Instant::ZERO,
             periods: Periods::default(),
             source,
+            encoder,
+            frame_at: Instant::MAX,
             payload,
             path,
             end_to_end: path.first_back.map(|_| EndToEnd::new(from, until)),
@@ -253,11 +264,14 @@ impl Host {
             FlowDemand::Until(end) => (end, None),
             FlowDemand::Deliver(packets) => (Instant::MAX, Some(packets)),
         };
+        let is_media = self.encoder.is_some();
+        let data = if is_media { Some(Packets::ZERO) } else { data };
         match &mut self.transport {
-            Transport::Bare(bare) => bare.start(now, data),
+            Transport::Bare(bare) => bare.start(now, data, is_media),
             Transport::Tcp(tcp) => tcp.start(now, data),
             Transport::Sprout(sprout) => sprout.start(now, data),
         }
+        self.start_video(now);
         self.plan.switch = Due::new(end, Turn::Switch);
     }
 
@@ -270,6 +284,7 @@ impl Host {
             Transport::Tcp(tcp) => tcp.stop(self.epoch),
             Transport::Sprout(_) => {}
         }
+        self.stop_video();
         self.plan.switch = Due::new(self.source.next_start(now), Turn::Switch);
     }
 
@@ -286,6 +301,7 @@ impl Host {
             (report.retransmitted, report.timeouts) = (tcp.retransmitted, tcp.timeouts);
         }
         report.end_to_end = self.end_to_end.clone().map(|end_to_end| end_to_end.finish_at(now));
+        report.video = self.encoder.as_ref().map(|encoder| Box::new(encoder.report(now)));
         report.failure = self.controller().and_then(Controller::failure);
         report
     }
@@ -333,151 +349,6 @@ impl Host {
         packet
     }
 
-    /// `packet` arrives at the receiver; if no links lead back, its ACK arrives at the sender. Returns
-    /// whether that completes the flow.
-    #[inline]
-    fn arrive(&mut self, now: Instant, packet: &Packet, tap: &mut impl Tap) -> bool {
-        self.report.arrived += 1;
-        record(&mut self.report.queueing_delay, packet.waited, self.distributions);
-        if let Some(end_to_end) = &mut self.end_to_end {
-            end_to_end.arrived(packet.sent_at, now, Bytes::new(u64::from(packet.size)));
-        }
-        let current = self.is_current(packet.epoch);
-        let ack = match &mut self.transport {
-            Transport::Bare(bare) => {
-                let (sequence, sent_at) = (packet.sequence, packet.sent_at);
-                let marked = packet.ecn == Ecn::Marked;
-                let ack = AckInfo { sequence, sent_at, received_at: now, marked };
-                if self.path.first_back.is_none() {
-                    tap.hear(packet.epoch, || ack.contents());
-                    let arrived = bare.receive_ack(now, &ack, current);
-                    return self.take(now, arrived, packet.epoch);
-                }
-                Some(AckContents::Bare(ack))
-            }
-            Transport::Tcp(tcp) if current => {
-                let Some(ack) = tcp.receive(now, packet) else { return false };
-                if self.path.first_back.is_none() {
-                    tap.hear(packet.epoch, || Seen::Tcp(ack));
-                    let arrived = tcp.receive_ack(now, &ack);
-                    return self.take(now, arrived, packet.epoch);
-                }
-                Some(AckContents::Tcp(ack))
-            }
-            Transport::Sprout(sprout) if current => {
-                let arrived = sprout.receive(now, packet);
-                let complete = self.take(now, arrived, packet.epoch);
-                return self.answer(now, tap) || complete;
-            }
-            // Arrivals after their on-period still count, as with the bare sender.
-            Transport::Tcp(tcp) => tcp.receive_late(now, packet).map(AckContents::Tcp),
-            Transport::Sprout(_) => {
-                let data = Bytes::new(u64::from(packet.size)) > SPROUT_EMPTY;
-                let late = Arrived { delivered: u64::from(data), ..Arrived::default() };
-                return self.take(now, late, packet.epoch);
-            }
-        };
-        ack.is_some_and(|ack| self.queue_ack(now, ack, packet.epoch, tap))
-    }
-
-    /// Sprout's receiver sends what it has to send. Returns whether that completes the flow.
-    fn answer(&mut self, now: Instant, tap: &mut impl Tap) -> bool {
-        let mut complete = false;
-        while let Transport::Sprout(sprout) = &mut self.transport
-            && let Some((header, size)) = sprout.answer(now)
-        {
-            complete |= self.queue_ack(now, AckContents::Sprout(header, size), self.epoch, tap);
-        }
-        complete
-    }
-
-    /// Queues `ack` to be sent; if no links lead back, the sender receives it at once. Returns whether
-    /// it completes the flow.
-    #[inline]
-    fn queue_ack(
-        &mut self,
-        now: Instant,
-        ack: AckContents,
-        epoch: u32,
-        tap: &mut impl Tap,
-    ) -> bool {
-        if self.path.first_back.is_none() {
-            return self.process_ack(now, &ack, epoch, tap);
-        }
-        self.unsent.push_back((ack, epoch));
-        false
-    }
-
-    /// Whether ACKs wait to be sent.
-    #[inline]
-    pub(super) fn has_unsent_acks(&self) -> bool {
-        !self.unsent.is_empty()
-    }
-
-    /// Sends a waiting ACK, if there is one.
-    pub(super) fn send_ack(&mut self, now: Instant, flow: usize) -> Option<Packet> {
-        let (ack, epoch) = self.unsent.pop_front()?;
-        let size = match ack {
-            AckContents::Sprout(_, size) => size,
-            AckContents::Bare(_) | AckContents::Tcp(_) => TCP_HEADER,
-        };
-        let number = self.acks.push(ack);
-        let mut packet = Packet::new(flow as u32, number, size.get() as u32, now);
-        packet.epoch = epoch;
-        packet.tag = self.path.first_back?;
-        self.report.acks.sent += 1;
-        Some(packet)
-    }
-
-    /// The ACK that `packet` carries arrives at the sender. Returns whether it completes the flow.
-    fn receive_ack(&mut self, now: Instant, packet: &Packet, tap: &mut impl Tap) -> bool {
-        self.report.acks.arrived += 1;
-        let ack = self.acks.take(packet.sequence).expect("ACKs are kept until they arrive");
-        self.process_ack(now, &ack, packet.epoch, tap)
-    }
-
-    #[inline]
-    fn process_ack(
-        &mut self,
-        now: Instant,
-        ack: &AckContents,
-        epoch: u32,
-        tap: &mut impl Tap,
-    ) -> bool {
-        tap.hear(epoch, || ack.contents());
-        let current = self.is_current(epoch);
-        let arrived = match (&mut self.transport, ack) {
-            (Transport::Bare(bare), AckContents::Bare(ack)) => bare.receive_ack(now, ack, current),
-            (Transport::Tcp(tcp), AckContents::Tcp(ack)) if current => tcp.receive_ack(now, ack),
-            (Transport::Tcp(tcp), AckContents::Tcp(ack)) => tcp.receive_late_ack(now, epoch, ack),
-            (Transport::Sprout(sprout), AckContents::Sprout(header, size)) if current => {
-                sprout.receive_answer(now, header, *size);
-                return false;
-            }
-            _ => return false,
-        };
-        self.take(now, arrived, epoch)
-    }
-
-    /// Counts the result of the arrival of a packet of on-period `epoch`, or of its ACK.
-    #[inline(always)]
-    fn take(&mut self, now: Instant, arrived: Arrived, epoch: u32) -> bool {
-        if (!self.on || epoch < self.epoch) && (arrived.delivered > 0 || arrived.rtt.is_some()) {
-            self.periods.late((epoch as usize).saturating_sub(1), now);
-        }
-        self.report.delivered += arrived.delivered;
-        if let Some(rtt) = arrived.rtt {
-            record(&mut self.report.rtt, rtt, self.distributions);
-            self.last_rtt = Some(rtt);
-        }
-        // All data of a persistent connection's flow may arrive after its on-period has ended.
-        let complete = arrived.complete && self.on;
-        if complete {
-            self.report.completion.record(now - self.began_at);
-        }
-        complete
-    }
-
     fn controller(&self) -> Option<&AnyController> {
         match &self.transport {
             Transport::Bare(bare) => Some(&bare.cc),
@@ -522,18 +393,22 @@ impl Host {
     /// When this host's next timer expires.
     #[inline(always)]
     pub(super) fn next_wake(&self, now: Instant) -> Instant {
-        match &self.transport {
-            _ if !self.is_open() => Instant::MAX,
+        let wake = match &self.transport {
+            _ if !self.is_open() => return Instant::MAX,
             Transport::Bare(bare) => bare.next_wake(),
             Transport::Tcp(tcp) => tcp.next_wake(),
             Transport::Sprout(sprout) => sprout.next_wake(now),
-        }
+        };
+        wake.min(self.frame_at)
     }
 
     /// The time of [`Host::next_wake`] has come. Returns whether that completes the flow.
     fn wake(&mut self, now: Instant, tap: &mut impl Tap) -> bool {
         if !self.is_open() {
             return false;
+        }
+        if now >= self.frame_at {
+            self.encode(now);
         }
         match &mut self.transport {
             Transport::Bare(bare) => bare.wake(now),

@@ -18,8 +18,12 @@ pub(super) struct Sprout {
     duplex: bool,
     /// What the far end forecasts by instead of what it saw.
     oracle: Option<Oracle>,
-    /// The headers of the packets in flight.
-    headers: Carried<Header>,
+    /// The headers of the packets in flight, and the numbers of those with data.
+    headers: Carried<(Header, Option<u64>)>,
+    /// Packets with data sent so far.
+    sent: u64,
+    /// The number of the packet that arrived last, if it has data.
+    last_arrived: Option<u64>,
     /// Packets that this flow still has to deliver; `u64::MAX` for a flow with a duration.
     to_deliver: u64,
 }
@@ -76,6 +80,8 @@ impl Sprout {
             duplex: spec.duplex,
             oracle: Oracle::of(network, spec, settings),
             headers: Carried::default(),
+            sent: 0,
+            last_arrived: None,
             to_deliver: 0,
         }
     }
@@ -97,7 +103,9 @@ impl Sprout {
 
     pub(super) fn send(&mut self, now: Instant, packet: &mut Packet) {
         let (header, size) = self.near.send(now);
-        (packet.sequence, packet.size) = (self.headers.push(header), size.get() as u32);
+        let number = (size > SPROUT_EMPTY).then_some(self.sent);
+        self.sent += u64::from(number.is_some());
+        (packet.sequence, packet.size) = (self.headers.push((header, number)), size.get() as u32);
     }
 
     /// `packet` is lost.
@@ -107,7 +115,10 @@ impl Sprout {
 
     /// `packet` arrives at the far endpoint.
     pub(super) fn receive(&mut self, now: Instant, packet: &Packet) -> Arrived {
-        let Some(header) = self.headers.take(packet.sequence) else { return Arrived::default() };
+        let Some((header, number)) = self.headers.take(packet.sequence) else {
+            return Arrived::default();
+        };
+        self.last_arrived = number;
         let data = self.far.receive(now, &header, Bytes::new(u64::from(packet.size)));
         let mut arrived = Arrived { delivered: u64::from(data), rtt: None, complete: false };
         if data && self.to_deliver != u64::MAX {
@@ -115,6 +126,35 @@ impl Sprout {
             arrived.complete = self.to_deliver == 0;
         }
         arrived
+    }
+
+    /// The sender of a video has more packets to send.
+    pub(super) fn offer(&mut self, packets: Packets) {
+        self.near.to_send += packets.get();
+        self.to_deliver += packets.get();
+    }
+
+    /// The number that the next packet of the next frame will have.
+    pub(super) fn offered(&self) -> u64 {
+        self.sent + self.near.to_send
+    }
+
+    /// Packets of a video that were not sent yet.
+    pub(super) fn waiting(&self) -> Packets {
+        Packets::new(self.near.to_send)
+    }
+
+    /// The number of the packet that arrived last, among those with data.
+    pub(super) fn last_arrived(&self) -> Option<u64> {
+        self.last_arrived
+    }
+
+    /// The payload that will be delivered within `time` by the forecast that the sender follows, in bits a second, if
+    /// each packet carries `payload`.
+    pub(super) fn forecast_payload(&self, time: Span, payload: Bytes) -> Option<f64> {
+        let bytes = self.near.endpoint.peer_forecast().within(time).get() as f64;
+        let share = payload.get() as f64 / self.settings.packet.get() as f64;
+        Some(bytes * share * 8.0 / time.as_secs_f64())
     }
 
     /// The far endpoint's next packet, if it has one to send now: its header and its size.

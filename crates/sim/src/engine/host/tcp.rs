@@ -213,6 +213,26 @@ impl Tcp {
         if now >= self.receiver.deadline() { self.receiver.release() } else { None }
     }
 
+    /// The sender of a video has more segments to send.
+    pub(super) fn offer(&mut self, packets: Packets) {
+        self.sender.offer(packets);
+    }
+
+    /// Segments that its application has offered so far: the number of the next one.
+    pub(super) fn offered(&self) -> u64 {
+        self.sender.offered()
+    }
+
+    /// Segments of a video that were not sent yet.
+    pub(super) fn waiting(&self) -> Packets {
+        Packets::new(self.sender.offered().saturating_sub(self.highest))
+    }
+
+    /// Segments that its receiver has received in order.
+    pub(super) fn in_order(&self) -> u64 {
+        self.receiver.in_order()
+    }
+
     pub(super) fn controller(&self) -> &AnyController {
         &self.cc
     }
