@@ -8,8 +8,10 @@
 //! some at random, and delivers the rest after its propagation delay. Nothing here reads a clock or
 //! a socket: the simulator or the emulator passes the time.
 
+mod aggregation;
 mod backlog;
 mod bins;
+mod block_errors;
 mod codel;
 mod drop_head;
 mod drop_tail;
@@ -32,6 +34,8 @@ mod step;
 mod tests;
 mod xcp;
 
+pub use aggregation::{Aggregation, FrameServer};
+pub use block_errors::BlockErrors;
 pub use codel::{CoDel, CoDelSettings};
 pub use drop_head::{DropHead, DropHeadSettings};
 pub use drop_tail::{DropTail, DropTailSettings};

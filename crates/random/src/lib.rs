@@ -37,6 +37,12 @@ pub enum Purpose {
     Hosts,
     /// How much the link of this number adds to the propagation delay of each packet.
     Jitter,
+    /// How long the link of this number takes for medium access before each frame.
+    Access,
+    /// Which blocks of the link of this number arrive only after retransmissions.
+    Blocks,
+    /// How the link of this number changes from slot to slot.
+    Slots,
 }
 
 /// A stream of random numbers: PCG XSL-RR 128/64.

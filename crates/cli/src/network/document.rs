@@ -13,8 +13,18 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// The keys of a dumbbell that are its link's; all others are its flows'.
-const OF_LINK: [&str; 8] =
-    ["rate", "trace", "buffer", "queue", "loss", "jitter", "reorder", "reorder_delay"];
+const OF_LINK: [&str; 10] = [
+    "rate",
+    "trace",
+    "buffer",
+    "queue",
+    "loss",
+    "jitter",
+    "reorder",
+    "reorder_delay",
+    "aggregation",
+    "block_errors",
+];
 
 /// A list of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

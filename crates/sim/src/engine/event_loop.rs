@@ -140,10 +140,11 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     /// A transmission ends, and the next packet is taken.
     #[inline]
     fn depart(&mut self, link: usize) {
-        if let ServiceState::Trace { .. } = self.links[link].work {
-            return self.use_opportunity(link);
+        match self.links[link].work {
+            ServiceState::Trace { .. } => return self.use_opportunity(link),
+            ServiceState::Frames(_) => return self.use_medium(link),
+            _ => self.serve(link),
         }
-        self.serve(link);
         self.report_link(link);
     }
 
@@ -180,6 +181,21 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         self.read_actions(link);
         for mut packet in departed.drain(..) {
             self.forward(link, &mut packet, self.now);
+        }
+        self.departed = departed;
+        self.report_link(link);
+    }
+
+    /// Medium access, or a frame, ends; in the first case the end of the frame that begins is known now.
+    fn use_medium(&mut self, link: usize) {
+        let mut departed = std::mem::take(&mut self.departed);
+        let transmitter = &mut self.links[link];
+        let next = transmitter.use_medium(self.now, &mut self.actions, &mut departed);
+        self.agenda.set_link(link, transmitter.plan_transmission(next));
+        self.read_actions(link);
+        for mut packet in departed.drain(..) {
+            let end = packet.at;
+            self.transmit(link, &mut packet, end);
         }
         self.departed = departed;
         self.report_link(link);

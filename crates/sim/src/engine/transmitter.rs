@@ -8,7 +8,8 @@ use super::variation::Variation;
 use crate::metrics::LinkReport;
 use crate::network::LinkSpec;
 use exm_link::{
-    Limit, Packet, Queue, QueueActions, QueueConfig, QueueKind, Server, Service, TraceServer,
+    FrameServer, Limit, Packet, Queue, QueueActions, QueueConfig, QueueKind, Server, Service,
+    TraceServer,
 };
 use exm_random::{Losses, Purpose, Stream};
 use exm_units::{Bytes, Instant, Probability, Rate, Span};
@@ -41,8 +42,31 @@ pub(super) enum ServiceState {
     /// At a fixed rate: when the packets taken from the queue have been transmitted, and the time that
     /// all of them take, in nanoseconds.
     Fixed { server: Server, free_at: Instant, busy: u128 },
+    /// At a fixed rate, in frames.
+    Frames(Box<Frames>),
     /// By a trace; `waits` while an opportunity is on the agenda.
     Trace { server: TraceServer, waits: bool },
+}
+
+/// The state of a link that transmits in frames.
+#[derive(Clone, Debug)]
+pub(super) struct Frames {
+    server: FrameServer,
+    stage: Stage,
+    /// When the last frame ends.
+    free_at: Instant,
+    /// The time that all frames take, in nanoseconds.
+    busy: u128,
+}
+
+/// What a link that transmits in frames does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Idle,
+    /// It waits for the medium.
+    Access,
+    /// It transmits.
+    Frame,
 }
 
 impl Transmitter {
@@ -57,7 +81,18 @@ impl Transmitter {
     ) -> Transmitter {
         let stream = Stream::new(seed, Purpose::Queue, index);
         let config = QueueConfig { limit: spec.buffer, rate: spec.service.rate(), stream };
+        let evented = evented || !spec.may_look_ahead();
         let work = match &spec.service {
+            Service::Fixed(rate) if spec.aggregation.is_some() => {
+                let settings = spec.aggregation.clone().unwrap_or_default();
+                let accesses = Stream::new(seed, Purpose::Access, index);
+                ServiceState::Frames(Box::new(Frames {
+                    server: FrameServer::new(*rate, settings, accesses),
+                    stage: Stage::Idle,
+                    free_at: Instant::ZERO,
+                    busy: 0,
+                }))
+            }
             Service::Fixed(rate) if matches!(spec.queue, QueueKind::DropTail(_)) && !evented => {
                 ServiceState::Ahead(Ahead::new(*rate, spec.buffer, end))
             }
@@ -126,13 +161,17 @@ impl Transmitter {
         free
     }
 
-    /// The next opportunity of a trace, once packets have begun to wait for it.
+    /// The next opportunity of a trace, or the end of medium access, once packets have begun to wait for it.
     #[inline]
     pub(super) fn first_opportunity(&mut self, now: Instant) -> Option<Instant> {
         match &mut self.work {
             ServiceState::Trace { server, waits } if !*waits && self.waiting > 0 => {
                 *waits = true;
                 Some(server.next(now))
+            }
+            ServiceState::Frames(frames) if frames.stage == Stage::Idle && self.waiting > 0 => {
+                frames.stage = Stage::Access;
+                Some(frames.server.access(now))
             }
             _ => None,
         }
@@ -189,6 +228,42 @@ impl Transmitter {
         waits.then(|| server.next(now))
     }
 
+    /// Medium access, or a frame, ends now. In the first case, appends the packets of the frame that begins to
+    /// `departed`, each with the end of the frame in its `at`. Returns when the next of the two ends.
+    pub(super) fn use_medium(
+        &mut self,
+        now: Instant,
+        actions: &mut QueueActions,
+        departed: &mut Vec<Packet>,
+    ) -> Option<Instant> {
+        self.count_queue(now);
+        let ServiceState::Frames(frames) = &mut self.work else { return None };
+        if frames.stage == Stage::Access {
+            let next = || self.queue.dequeue(now, actions);
+            let end = frames.server.frame(now, next, |packet| departed.push(packet));
+            self.waiting = self.queue.packets();
+            for packet in &mut *departed {
+                // All but its own transmission is queueing delay, also the transmission of others in the frame.
+                let transmission = frames.server.transmission(packet.size);
+                packet.waited += end - packet.at - transmission;
+                packet.at = end;
+            }
+            if !departed.is_empty() {
+                frames.stage = Stage::Frame;
+                frames.free_at = end;
+                frames.busy += u128::from((end - now).as_nanos());
+                return Some(end);
+            }
+        }
+        // The discipline may have dropped all that waited.
+        if self.waiting == 0 {
+            frames.stage = Stage::Idle;
+            return None;
+        }
+        frames.stage = Stage::Access;
+        Some(frames.server.access(now))
+    }
+
     #[inline]
     fn count_queue(&mut self, now: Instant) {
         self.queued = self.queued_until(now);
@@ -207,6 +282,7 @@ impl Transmitter {
         match &self.work {
             ServiceState::Ahead(ahead) => ahead.is_busy(now),
             ServiceState::Fixed { free_at, .. } => *free_at > now,
+            ServiceState::Frames(frames) => frames.free_at > now,
             ServiceState::Trace { server, .. } => server.partly_carried().is_some(),
         }
     }
@@ -216,7 +292,7 @@ impl Transmitter {
     pub(super) fn holds(&self) -> u64 {
         let partly = match &self.work {
             ServiceState::Trace { server, .. } => server.partly_carried().is_some(),
-            ServiceState::Ahead(_) | ServiceState::Fixed { .. } => false,
+            ServiceState::Ahead(_) | ServiceState::Fixed { .. } | ServiceState::Frames(_) => false,
         };
         (self.waiting + self.wire.len()) as u64 + u64::from(partly)
     }
@@ -244,8 +320,10 @@ impl Transmitter {
     /// Sets the rate to `rate`, if it is fixed. A transmission in progress ends at its previously
     /// computed time.
     pub(super) fn set_rate(&mut self, rate: Rate) {
-        if let ServiceState::Fixed { server, .. } = &mut self.work {
-            *server = Server::new(rate);
+        match &mut self.work {
+            ServiceState::Fixed { server, .. } => *server = Server::new(rate),
+            ServiceState::Frames(frames) => frames.server.set_rate(rate),
+            ServiceState::Ahead(_) | ServiceState::Trace { .. } => {}
         }
         self.queue.set_rate(rate);
     }
@@ -279,11 +357,13 @@ impl Transmitter {
             queued = ahead.waited;
             report.max_queue = ahead.longest;
         }
+        let busy_until = |free_at: Instant, busy: u128| {
+            (busy - u128::from(free_at.saturating_since(now).as_nanos())) as f64 / nanos
+        };
         report.utilisation = match (&self.work, &spec.service) {
             (ServiceState::Ahead(ahead), _) => ahead.busy as f64 / nanos,
-            (ServiceState::Fixed { free_at, busy, .. }, _) => {
-                (busy - u128::from(free_at.saturating_since(now).as_nanos())) as f64 / nanos
-            }
+            (ServiceState::Fixed { free_at, busy, .. }, _) => busy_until(*free_at, *busy),
+            (ServiceState::Frames(frames), _) => busy_until(frames.free_at, frames.busy),
             (_, Service::Trace(trace)) => {
                 let capacity = trace.capacity(Instant::ZERO, now).get().max(1);
                 report.bytes.get() as f64 / capacity as f64

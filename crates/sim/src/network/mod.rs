@@ -239,6 +239,23 @@ fn check_link(link: usize, spec: &LinkSpec) -> Result<(), NetworkError> {
     if spec.reordering.extra > MAX_VARIATION {
         return Err(NetworkError::HeldBack { link, extra: spec.reordering.extra });
     }
+    check_effects(spec).map_err(|(key, problem)| NetworkError::LinkSetting { link, key, problem })
+}
+
+/// Checks what only some links do; the error names the key.
+fn check_effects(spec: &LinkSpec) -> Result<(), (&'static str, String)> {
+    let follows_trace = matches!(spec.service, Service::Trace(_));
+    if let Some(aggregation) = &spec.aggregation {
+        let key = "aggregation";
+        if follows_trace {
+            let problem = "a trace says when packets leave: give the link a \"rate\", or leave \"aggregation\" out";
+            return Err((key, problem.to_owned()));
+        }
+        aggregation.check().map_err(|problem| (key, problem))?;
+    }
+    if let Some(block_errors) = &spec.block_errors {
+        block_errors.check().map_err(|problem| ("block_errors", problem))?;
+    }
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use super::Host;
 use crate::controllers::AnyController;
 use crate::traffic::{OnOff, Traffic};
-use exm_link::{Limit, QueueKind, Reordering, Service};
+use exm_link::{Aggregation, BlockErrors, Limit, QueueKind, Reordering, Service};
 use exm_random::Distribution;
 use exm_units::{Bytes, Probability, Rate, Span};
 
@@ -31,6 +31,10 @@ pub struct LinkSpec {
     pub jitter: Distribution,
     /// Which packets are held back beyond that, so that others overtake them.
     pub reordering: Reordering,
+    /// How it aggregates packets into frames, if it does; only with a fixed rate.
+    pub aggregation: Option<Aggregation>,
+    /// Which of its blocks fail and arrive later, if any, with all packets behind them.
+    pub block_errors: Option<BlockErrors>,
 }
 
 impl LinkSpec {
@@ -42,11 +46,18 @@ impl LinkSpec {
 
     /// Whether every packet has the same propagation delay.
     pub fn has_constant_delay(&self) -> bool {
-        self.jitter == LinkSpec::NO_JITTER && self.reordering.probability == Probability::ZERO
+        self.jitter == LinkSpec::NO_JITTER
+            && self.reordering.probability == Probability::ZERO
+            && self.block_errors.is_none()
+    }
+
+    /// Whether the end of a packet's transmission may be known when it arrives.
+    pub(crate) fn may_look_ahead(&self) -> bool {
+        self.aggregation.is_none()
     }
 
     /// A link of `service` called "bottleneck" from node 0 to node 1, with an unlimited drop-tail queue,
-    /// without delay, jitter, reordering or loss.
+    /// without delay, jitter, reordering, loss or frames.
     ///
     /// ```
     /// use exm_link::{Limit, Service};
@@ -69,6 +80,8 @@ impl LinkSpec {
             loss: Probability::ZERO,
             jitter: LinkSpec::NO_JITTER,
             reordering: LinkSpec::NO_REORDERING,
+            aggregation: None,
+            block_errors: None,
         }
     }
 
@@ -129,6 +142,18 @@ impl LinkSpec {
     #[must_use]
     pub fn reordering(self, reordering: Reordering) -> LinkSpec {
         LinkSpec { reordering, ..self }
+    }
+
+    /// Lets it transmit packets in frames, as Wi-Fi does.
+    #[must_use]
+    pub fn aggregation(self, aggregation: Aggregation) -> LinkSpec {
+        LinkSpec { aggregation: Some(aggregation), ..self }
+    }
+
+    /// Lets blocks fail and arrive later, with all packets behind them, as on cellular links.
+    #[must_use]
+    pub fn block_errors(self, block_errors: BlockErrors) -> LinkSpec {
+        LinkSpec { block_errors: Some(block_errors), ..self }
     }
 }
 

@@ -79,6 +79,25 @@ pub(super) enum QueueTable {
     Settings(toml::Table),
 }
 
+/// How a link aggregates packets into frames.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AggregationTable {
+    pub(super) packets: Option<Packets>,
+    pub(super) airtime: Option<Span>,
+    pub(super) access: Option<Spanned<String>>,
+}
+
+/// Which blocks of a link fail.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BlockErrorsTable {
+    pub(super) probability: Option<Probability>,
+    pub(super) step: Option<Span>,
+    pub(super) retries: Option<u32>,
+    pub(super) slot: Option<Span>,
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DumbbellTable {
@@ -94,6 +113,8 @@ pub(super) struct DumbbellTable {
     pub(super) jitter: Option<Spanned<String>>,
     pub(super) reorder: Option<Probability>,
     pub(super) reorder_delay: Option<Spanned<Span>>,
+    pub(super) aggregation: Option<Spanned<AggregationTable>>,
+    pub(super) block_errors: Option<Spanned<BlockErrorsTable>>,
     pub(super) host: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) tcp: TcpTable,
@@ -117,6 +138,8 @@ pub(super) struct LinkTable {
     pub(super) jitter: Option<Spanned<String>>,
     pub(super) reorder: Option<Probability>,
     pub(super) reorder_delay: Option<Spanned<Span>>,
+    pub(super) aggregation: Option<Spanned<AggregationTable>>,
+    pub(super) block_errors: Option<Spanned<BlockErrorsTable>>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -1,5 +1,6 @@
 //! Converts the tables of a file to a [`Scenario`].
 
+use super::effects::block_errors;
 use super::file::{
     DumbbellTable, File, FlowTable, LinkTable, QueueTable, SeriesTable, SproutTable, TcpTable,
     TrafficTable,
@@ -129,6 +130,8 @@ fn graph(
         jitter: table.jitter,
         reorder: table.reorder,
         reorder_delay: table.reorder_delay,
+        aggregation: table.aggregation,
+        block_errors: table.block_errors,
     };
     let flow = FlowTable {
         name: Some("sender".to_owned()),
@@ -192,6 +195,8 @@ impl Reader<'_> {
             delay: table.delay.as_ref().and_then(place),
             jitter: table.jitter.as_ref().and_then(place),
             reorder_delay: table.reorder_delay.as_ref().and_then(place),
+            aggregation: table.aggregation.as_ref().and_then(place),
+            block_errors: table.block_errors.as_ref().and_then(place),
         };
         let spec = LinkSpec {
             name,
@@ -203,6 +208,8 @@ impl Reader<'_> {
             loss: table.loss.unwrap_or_default(),
             jitter: self.jitter(table.jitter.as_ref())?,
             reordering: self.reordering(table.reorder, table.reorder_delay)?,
+            aggregation: table.aggregation.map(|table| self.aggregation(table)).transpose()?,
+            block_errors: table.block_errors.map(block_errors),
         };
         Ok((spec, places))
     }
@@ -240,7 +247,11 @@ impl Reader<'_> {
     }
 
     fn jitter(&self, text: Option<&Spanned<String>>) -> Result<Distribution, FileError> {
-        let Some(text) = text else { return Ok(LinkSpec::NO_JITTER) };
+        text.map_or(Ok(LinkSpec::NO_JITTER), |text| self.times(text))
+    }
+
+    /// A distribution of times, in seconds.
+    pub(super) fn times(&self, text: &Spanned<String>) -> Result<Distribution, FileError> {
         let times = match text.as_ref().parse() {
             Ok(Amounts { distribution, unit: Unit::Seconds }) => Ok(distribution),
             Ok(_) => {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::traffic::{OnFor, OnOff};
 use exm_grammar::Buffer;
-use exm_link::{Limit, Service};
+use exm_link::{Aggregation, BlockErrors, Limit, Service};
 use exm_random::Distribution;
 use exm_remy::{Action, RemyCc, RuleTable, SignalSet};
 use exm_units::{Packets, Rate};
@@ -179,6 +179,52 @@ fn delays_vary_as_written() {
         ("reorder_delay = \"1 h\"\nreorder = 0.1", "held back for 3600 s come too late"),
     ];
     for (line, part) in lines {
+        refuse(DUMBBELL, "senders", &format!("{line}\nsenders"), Some(7), part);
+    }
+}
+
+#[test]
+fn frames_are_read() {
+    let with = |line: &str| DUMBBELL.replacen("senders", &format!("{line}\nsenders"), 1);
+    let link = |line: &str| parse(&with(line)).expect("a valid scenario").links[0].clone();
+    let usual = Aggregation::default();
+    assert_eq!(link("aggregation = {}").aggregation, Some(usual.clone()));
+    assert_eq!(link("").aggregation, None);
+    let full = "aggregation = { packets = \"256 packets\", airtime = \"5 ms\", access = \"1 ms\" }";
+    let expected = usual
+        .packets(Packets::new(256))
+        .airtime(Span::from_millis(5))
+        .access(Distribution::Fixed(0.001));
+    assert_eq!(link(full).aggregation, Some(expected));
+    for (line, part) in [
+        ("aggregation = { packet = \"3 packets\" }", "did you mean \"packets\"?"),
+        ("aggregation = { packets = \"0 packets\" }", "give at least one"),
+        ("aggregation = { airtime = \"0 s\" }", "give some, such as"),
+        ("aggregation = { access = \"2 kB\" }", "\"2 kB\" is no time"),
+    ] {
+        refuse(DUMBBELL, "senders", &format!("{line}\nsenders"), Some(7), part);
+    }
+    let trace = with("aggregation = {}").replace("rate = \"15 Mbps\"", "trace = \"lte\"");
+    let error = network(&trace).unwrap_err().to_string();
+    assert!(error.contains("a trace says when packets leave"), "{error}");
+}
+
+#[test]
+fn block_errors_are_read() {
+    let with = |line: &str| DUMBBELL.replacen("senders", &format!("{line}\nsenders"), 1);
+    let link = |line: &str| parse(&with(line)).expect("a valid scenario").links[0].clone();
+    let lte = BlockErrors::default();
+    assert_eq!(link("block_errors = {}").block_errors, Some(lte));
+    assert_eq!(lte.probability.get(), 0.1);
+    let nr = link("block_errors = { step = \"3 ms\", slot = \"0.5 ms\" }");
+    let expected = lte.step(Span::from_millis(3)).slot(Span::from_micros(500));
+    assert_eq!(nr.block_errors, Some(expected));
+    assert!(!nr.has_constant_delay());
+    for (line, part) in [
+        ("block_errors = { retrys = 3 }", "did you mean \"retries\"?"),
+        ("block_errors = { retries = 101 }", "give at most 100"),
+        ("block_errors = { step = \"1 h\" }", "a step or a slot of 3600 s is too long"),
+    ] {
         refuse(DUMBBELL, "senders", &format!("{line}\nsenders"), Some(7), part);
     }
 }
