@@ -32,6 +32,8 @@ mod slab;
 mod step;
 #[cfg(test)]
 mod tests;
+mod thinning;
+mod timing;
 mod xcp;
 
 pub use aggregation::{Aggregation, FrameServer};
@@ -54,4 +56,6 @@ pub use reordering::Reordering;
 pub use service::{Server, Service, TraceServer};
 pub use setting::ImpossibleSetting;
 pub use step::{Step, StepSettings};
+pub use thinning::{Thinner, Thinning};
+pub use timing::{Clockwork, Conditions, Slots, TimedStep, Timing};
 pub use xcp::{Xcp, XcpSettings};

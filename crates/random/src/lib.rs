@@ -305,6 +305,9 @@ mod tests {
             (Purpose::Reordering, 0x22d3_cad2_c280_9a08),
             (Purpose::Hosts, 0xf660_3d34_c322_5809),
             (Purpose::Jitter, 0x0fc7_7983_fe0d_7e88),
+            (Purpose::Access, 0xbc90_a8de_51e5_9e39),
+            (Purpose::Blocks, 0xa168_0c12_a52d_3562),
+            (Purpose::Slots, 0xc231_7451_cd06_c085),
         ] {
             assert_eq!(first(1, purpose, 0), number, "{purpose:?}");
         }

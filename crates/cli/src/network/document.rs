@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// The keys of a dumbbell that are its link's; all others are its flows'.
-const OF_LINK: [&str; 10] = [
+const OF_LINK: [&str; 13] = [
     "rate",
     "trace",
     "buffer",
@@ -24,6 +24,9 @@ const OF_LINK: [&str; 10] = [
     "reorder_delay",
     "aggregation",
     "block_errors",
+    "schedule",
+    "slots",
+    "thin_acks",
 ];
 
 /// A list of tables.

@@ -7,7 +7,7 @@ use super::pipe::Pipe;
 use super::transmitter::{ServiceState, Transmitter};
 use crate::active::{MeasuredOver, shares, times};
 use crate::metrics::Report;
-use crate::network::{FlowSpec, Network};
+use crate::network::{FlowSpec, Network, Transport};
 use exm_link::{Packet, QueueActions, Service};
 use exm_trace::Trace;
 use exm_trace::delay::Scores;
@@ -70,7 +70,13 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         let evented = LIVE || pace == Pace::EachEvent;
         let end = Instant::ZERO + network.duration();
         let transmitter = |(index, link)| Transmitter::new(link, seed, index, end, evented);
-        let links: Vec<Transmitter> = links.iter().enumerate().map(transmitter).collect();
+        let mut links: Vec<Transmitter> = links.iter().enumerate().map(transmitter).collect();
+        for (index, flow) in flows.iter().enumerate() {
+            // Sprout's receiver sends forecasts, and data where it is duplex.
+            if !matches!(flow.transport, Transport::Sprout(_)) {
+                flow.back.iter().for_each(|&link| links[link].thin_acks_of(index));
+            }
+        }
         let mut agenda = Agenda::new(hosts.len(), links.len() + 1);
         for (flow, host) in hosts.iter().enumerate() {
             agenda.set_flow(flow, host.plan.first());
@@ -214,8 +220,11 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     /// As [`Engine::forward`], on a link whose delay varies.
     #[cold]
     fn vary(&mut self, link: usize, packet: &mut Packet, at: Instant) {
-        let variation = self.links[link].variation.as_mut();
-        let (from, held_back) = variation.map_or((at, false), |variation| variation.postpone(at));
+        let transmitter = &mut self.links[link];
+        let added = transmitter.added_delay(at);
+        let variation = transmitter.variation.as_mut();
+        let (from, held_back) =
+            variation.map_or((at, false), |variation| variation.postpone(at, added));
         self.propagate::<true>(link, packet, Departure { at, from, held_back });
     }
 
@@ -287,7 +296,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     #[inline(never)]
     fn enqueue(&mut self, link: usize, packet: &Packet) {
         let transmitter = &mut self.links[link];
-        if transmitter.loses() {
+        if transmitter.loses(self.now) {
             self.report_packet(self.now, packet, |packet| EventKind::Lost { packet, link });
             return self.hosts[packet.flow as usize].count_loss(packet);
         }

@@ -68,12 +68,12 @@ impl Variation {
         }))
     }
 
-    /// A packet starts to propagate at `at`: when it would have to start to arrive at the same time
+    /// A packet starts to propagate at `at`, which takes longer by `added`: when it would have to start to arrive at the same time
     /// without variation, and whether others may overtake it. Packets are given in order.
-    pub(super) fn postpone(&mut self, at: Instant) -> (Instant, bool) {
+    pub(super) fn postpone(&mut self, at: Instant, added: Span) -> (Instant, bool) {
         let at = self.blocks.as_mut().map_or(at, |blocks| blocks.received(at));
         let jitter = Span::from_secs_f64(self.jitter.draw(&mut self.jitters)).min(MAX_VARIATION);
-        let at = self.in_order.max(at + jitter);
+        let at = self.in_order.max(at + added + jitter);
         if self.held_back.next_is_lost() {
             return (at + self.extra, true);
         }

@@ -98,6 +98,34 @@ pub(super) struct BlockErrorsTable {
     pub(super) slot: Option<Span>,
 }
 
+/// How a link changes at listed times.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ScheduleTable {
+    pub(super) every: Option<Span>,
+    pub(super) steps: Vec<StepTable>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StepTable {
+    pub(super) at: Span,
+    pub(super) rate: Option<RateText>,
+    pub(super) delay: Option<Span>,
+    pub(super) loss: Option<Probability>,
+}
+
+/// How a link changes from slot to slot.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SlotsTable {
+    pub(super) every: Option<Span>,
+    pub(super) delay: Option<Spanned<String>>,
+    pub(super) lowest_rate: Option<RateText>,
+    pub(super) loss: Option<Spanned<Probability>>,
+    pub(super) edge: Option<Span>,
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DumbbellTable {
@@ -115,6 +143,9 @@ pub(super) struct DumbbellTable {
     pub(super) reorder_delay: Option<Spanned<Span>>,
     pub(super) aggregation: Option<Spanned<AggregationTable>>,
     pub(super) block_errors: Option<Spanned<BlockErrorsTable>>,
+    pub(super) schedule: Option<Spanned<ScheduleTable>>,
+    pub(super) slots: Option<Spanned<SlotsTable>>,
+    pub(super) thin_acks: Option<Spanned<String>>,
     pub(super) host: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) tcp: TcpTable,
@@ -140,6 +171,9 @@ pub(super) struct LinkTable {
     pub(super) reorder_delay: Option<Spanned<Span>>,
     pub(super) aggregation: Option<Spanned<AggregationTable>>,
     pub(super) block_errors: Option<Spanned<BlockErrorsTable>>,
+    pub(super) schedule: Option<Spanned<ScheduleTable>>,
+    pub(super) slots: Option<Spanned<SlotsTable>>,
+    pub(super) thin_acks: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Deserialize)]

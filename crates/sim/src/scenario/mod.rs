@@ -33,6 +33,9 @@
 //! | `reorder_delay` | for how long | `"10 ms"` |
 //! | `aggregation` | packets leave in frames: a table of `packets` and `airtime`, the limits of a frame (`"64 packets"`, `"4 ms"`), and `access`, the time of medium access before each, a distribution of times (`"exp 0.5 ms"`) | none |
 //! | `block_errors` | blocks fail and arrive later, with all behind them: a table of `probability` (0.1), `step`, the time of a retransmission (`"8 ms"`), `retries`, the most of them (3), and `slot`, the length of a block (`"1 ms"`) | none |
+//! | `schedule` | the link changes at set times: a table of `steps`, each with `at` and some of `rate`, `delay` (added to its own) and `loss`, and `every`, the time after which they begin anew | none |
+//! | `slots` | the link changes from slot to slot, as behind a satellite: a table of `every` (`"15 s"`), `delay`, a distribution of times that is added to its own, `lowest_rate`, `loss` and `edge`, the time at the start of each slot in which packets are lost so | none |
+//! | `thin_acks` | of the ACKs of a flow that wait, each of this number (`"4 packets"`), or one in this time (`"10 ms"`), is sent, and the last | none |
 //! | `host` | the host of all controllers, RemyCCs included: `"tcp"`, or `"bare"` for the sender without loss recovery that RemyCCs are trained on | `"tcp"` |
 //! | `tcp` | a table of settings for TCP hosts, see below | |
 //! | `sprout` | a table of settings for Sprout, see below | |
@@ -40,7 +43,8 @@
 //!
 //! Any other graph has a `[[link]]` for each link, with `name`, `from` and `to` (names of nodes; a single link
 //! may omit them), `rate`, `delay` (one way, default 0), `buffer`, `queue`, `loss`, `jitter`, `reorder`,
-//! `reorder_delay`, `aggregation` and `block_errors`; and a `[[flow]]` for
+//! `reorder_delay`, `aggregation`, `block_errors`,
+//! `schedule`, `slots` and `thin_acks`; and a `[[flow]]` for
 //! each group of equal flows, with `path` (names of links in order; may be omitted if there is one link),
 //! `back` (the links that the receiver's ACKs cross; by default ACKs cross none), `rtt` (the delays of the
 //! links count towards it, the rest follows the last of them), `controller`, `traffic`, `count` (default 1),
@@ -216,6 +220,9 @@ struct LinkPlaces {
     reorder_delay: Offset,
     aggregation: Offset,
     block_errors: Offset,
+    schedule: Offset,
+    slots: Offset,
+    thin_acks: Offset,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -415,6 +422,9 @@ impl LinkPlaces {
         match key {
             "aggregation" => self.aggregation,
             "block_errors" => self.block_errors,
+            "schedule" => self.schedule,
+            "slots" => self.slots,
+            "thin_acks" => self.thin_acks,
             _ => None,
         }
     }

@@ -132,6 +132,9 @@ fn graph(
         reorder_delay: table.reorder_delay,
         aggregation: table.aggregation,
         block_errors: table.block_errors,
+        schedule: table.schedule,
+        slots: table.slots,
+        thin_acks: table.thin_acks,
     };
     let flow = FlowTable {
         name: Some("sender".to_owned()),
@@ -156,7 +159,7 @@ pub(super) struct Reader<'a> {
     pub(super) source: &'a Source,
     dir: &'a Path,
     traces: &'a mut Traces,
-    packet: Bytes,
+    pub(super) packet: Bytes,
     packet_place: Offset,
     /// The names of the nodes, in order of appearance.
     nodes: Vec<String>,
@@ -197,6 +200,9 @@ impl Reader<'_> {
             reorder_delay: table.reorder_delay.as_ref().and_then(place),
             aggregation: table.aggregation.as_ref().and_then(place),
             block_errors: table.block_errors.as_ref().and_then(place),
+            schedule: table.schedule.as_ref().and_then(place),
+            slots: table.slots.as_ref().and_then(place),
+            thin_acks: table.thin_acks.as_ref().and_then(place),
         };
         let spec = LinkSpec {
             name,
@@ -210,6 +216,8 @@ impl Reader<'_> {
             reordering: self.reordering(table.reorder, table.reorder_delay)?,
             aggregation: table.aggregation.map(|table| self.aggregation(table)).transpose()?,
             block_errors: table.block_errors.map(block_errors),
+            timing: self.timing(table.schedule, table.slots)?,
+            thinning: table.thin_acks.map(|text| self.thinning(&text)).transpose()?,
         };
         Ok((spec, places))
     }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::traffic::{OnFor, OnOff};
 use exm_grammar::Buffer;
-use exm_link::{Aggregation, BlockErrors, Limit, Service};
+use exm_link::{Aggregation, BlockErrors, Limit, Service, Slots, Thinning, TimedStep, Timing};
 use exm_random::Distribution;
 use exm_remy::{Action, RemyCc, RuleTable, SignalSet};
 use exm_units::{Packets, Rate};
@@ -226,6 +226,52 @@ fn block_errors_are_read() {
         ("block_errors = { step = \"1 h\" }", "a step or a slot of 3600 s is too long"),
     ] {
         refuse(DUMBBELL, "senders", &format!("{line}\nsenders"), Some(7), part);
+    }
+}
+
+#[test]
+fn changes_by_the_clock_are_read() {
+    let with = |line: &str| DUMBBELL.replacen("senders", &format!("{line}\nsenders"), 1);
+    let link = |line: &str| parse(&with(line)).expect("a valid scenario").links[0].clone();
+    let steps = link(
+        "schedule = { every = \"9 s\", steps = [{ at = \"3 s\", rate = \"1 Mbps\" }, { at = \"5 s\", loss = \"2 %\", delay = \"1 ms\" }] }",
+    );
+    let [at, later] = [3, 5].map(|s| TimedStep { at: Span::from_secs(s), ..TimedStep::default() });
+    let expected = vec![
+        TimedStep { rate: Some(Rate::from_mbps(1.0)), ..at },
+        TimedStep {
+            loss: Some("2 %".parse().expect("a probability")),
+            delay: Some(Span::from_millis(1)),
+            ..later
+        },
+    ];
+    let every = Some(Span::from_secs(9));
+    assert_eq!(steps.timing, Some(Timing::Steps { steps: expected, every }));
+    assert_eq!(link("slots = {}").timing, Some(Timing::Slots(Slots::default())));
+    assert_eq!(link("").timing, None);
+    assert_eq!(link("thin_acks = \"4 packets\"").thinning, Some(Thinning::Each(Packets::new(4))));
+    let every = Thinning::Every(Span::from_millis(10));
+    assert_eq!(link("thin_acks = \"10 ms\"").thinning, Some(every));
+    for (line, part) in [
+        ("schedule = { steps = [] }", "there are no steps"),
+        ("schedule = { steps = [{ at = \"2 s\" }, { at = \"1 s\" }] }", "sort them by"),
+        ("schedule = { steps = [{ at = \"2 s\", lost = 0.1 }] }", "did you mean \"loss\"?"),
+        ("slots = { every = \"0 s\" }", "give at least 1 ms"),
+        ("slots = { loss = 0.1 }", "add \"edge\""),
+        ("slots = { delay = \"2 kB\" }", "\"2 kB\" is no time"),
+        ("slots = {}\nschedule = { steps = [] }", "take one of them out"),
+        ("thin_acks = \"0 packets\"", "no ACK would be sent"),
+        ("thin_acks = \"2 kB\"", "neither a number of ACKs nor a time"),
+    ] {
+        refuse(DUMBBELL, "senders", &format!("{line}\nsenders"), Some(7), part);
+    }
+    for (line, part) in [
+        ("slots = { lowest_rate = \"1 Mbps\" }", "a trace has no rate to change"),
+        ("thin_acks = \"4 packets\"", "ACKs are thinned on links of fixed rate"),
+    ] {
+        let trace = with(line).replace("rate = \"15 Mbps\"", "trace = \"lte\"");
+        let error = network(&trace).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::metrics::Report;
-use exm_link::{Aggregation, BlockErrors};
+use exm_link::{Aggregation, BlockErrors, Slots, Thinning, TimedStep, Timing};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -171,6 +171,128 @@ fn a_slot_delivers_at_its_end() {
     let (seen, _) = watched(vec![link], flow(0, window(20), ever()));
     let slot = |at: Instant| at.as_nanos().is_multiple_of(2_500_000);
     assert!(seen.packets.len() > 20_000 && seen.packets.iter().all(|&(_, at)| slot(at)));
+}
+
+#[test]
+fn a_step_of_delay_is_exact() {
+    let ms = Span::from_millis;
+    let step = |at, delay| TimedStep { at: ms(at), delay: Some(ms(delay)), ..TimedStep::default() };
+    let steps = vec![step(2000, 30), step(4000, 10)];
+    let link =
+        packet_a_ms(Limit::Unlimited, 0.0).timing(Timing::Steps { steps, every: Some(ms(6000)) });
+    let (seen, report) = watched(vec![link], flow(50, one_rule(0.0, 1000, 100.0), ever()));
+    for &(number, at) in &seen.packets {
+        // It leaves the link a millisecond after it was sent.
+        let sent = ms(100 * number);
+        let added = match (100 * number + 1) % 6000 {
+            0..2000 => 0,
+            2000..4000 => 30,
+            _ => 10,
+        };
+        assert_eq!(at, Instant::ZERO + sent + ms(51 + added), "packet {number}");
+    }
+    assert!(seen.packets.len() > 590 && report.flows[0].lost == 0);
+}
+
+#[test]
+fn a_shorter_delay_makes_no_packet_overtake() {
+    let ms = Span::from_millis;
+    let steps = vec![
+        TimedStep { at: ms(0), delay: Some(ms(20)), ..TimedStep::default() },
+        TimedStep { at: ms(1000), delay: Some(ms(0)), ..TimedStep::default() },
+    ];
+    let link = packet_a_ms(Limit::Unlimited, 0.0).timing(Timing::Steps { steps, every: None });
+    let (seen, _) = watched(vec![link], flow(0, one_rule(0.0, 1000, 1.0), ever()));
+    assert!(seen.packets.is_sorted_by_key(|&(_, at)| at));
+    assert!(seen.packets.iter().map(|&(number, _)| number).eq(0..seen.packets.len() as u64));
+    // The last before the step arrives at 1020 ms, with those of the next 20 ms.
+    let last = Instant::ZERO + ms(1019);
+    assert_eq!(seen.packets.iter().filter(|&&(_, at)| at == last).count(), 21);
+}
+
+#[test]
+fn steps_change_rate_and_loss() {
+    let probability = |value| Some(Probability::new(value).expect("a probability"));
+    let steps = vec![
+        TimedStep {
+            at: Span::from_secs(20),
+            rate: Some(Rate::from_mbps(6.0)),
+            ..TimedStep::default()
+        },
+        TimedStep { at: Span::from_secs(40), loss: probability(0.25), ..TimedStep::default() },
+    ];
+    let link = packet_a_ms(Limit::Unlimited, 0.0).timing(Timing::Steps { steps, every: None });
+    let (seen, report) = watched(vec![link], flow(10, window(100), ever()));
+    let between = |from: u64, to: u64| {
+        let within = Instant::ZERO + Span::from_secs(from)..Instant::ZERO + Span::from_secs(to);
+        seen.packets.iter().filter(|(_, at)| within.contains(at)).count() as f64
+            / (to - from) as f64
+    };
+    assert!((between(1, 20) - 1000.0).abs() < 1.0, "{}", between(1, 20));
+    assert!((between(21, 40) - 500.0).abs() < 1.0, "{}", between(21, 40));
+    assert!((between(41, 42) - 375.0).abs() < 60.0, "{}", between(41, 42));
+    assert!(report.links[0].lost > 0);
+}
+
+#[test]
+fn slots_lose_at_their_edges_alone() {
+    let slots = Slots {
+        every: Span::from_secs(5),
+        delay: Distribution::Uniform { low: 0.0, high: 0.02 },
+        loss: Probability::new(0.5).expect("a probability"),
+        edge: Span::from_millis(500),
+        ..Slots::default()
+    };
+    let link = packet_a_ms(Limit::Unlimited, 0.0).timing(Timing::Slots(slots));
+    let (seen, report) = watched(vec![link], flow(0, one_rule(0.0, 1000, 10.0), ever()));
+    // Fifty packets an edge, half of them.
+    assert!((report.flows[0].lost as f64 - 300.0).abs() < 60.0, "{}", report.flows[0].lost);
+    let delays = seen
+        .packets
+        .iter()
+        .map(|&(number, at)| at - Instant::ZERO - Span::from_millis(10 * number));
+    let mut delays: Vec<Span> = delays.collect();
+    delays.dedup();
+    assert_eq!(delays.len(), 12, "one delay a slot");
+}
+
+/// Two links of which ACKs cross the second, which is slow, and a Cubic flow.
+fn over_slow_acks(thinning: Option<Thinning>) -> (Arrivals, Report) {
+    // 52 B in 1 ms: half of the ACKs of a packet a millisecond, delayed ACKs off.
+    let back = link(Rate::from_bps(208_000), Limit::Packets(Packets::new(200)), 0.0);
+    let back = LinkSpec { thinning, ..back };
+    let transport = Transport::Tcp {
+        controller: AnyController::named("cubic").expect("is built in"),
+        settings: exm_tcp::Settings::default(),
+    };
+    let flow = FlowSpec { transport, back: vec![1], ..flow(20, window(1), ever()) };
+    watched(both_ways(packet_a_ms(Limit::Packets(Packets::new(100)), 0.0), back), flow)
+}
+
+#[test]
+fn thinned_acks_leave_the_flow_its_rate() {
+    let (_, plain) = over_slow_acks(None);
+    let (_, thin) = over_slow_acks(Some(Thinning::Each(Packets::new(4))));
+    assert!(thin.links[0].utilisation > 0.95, "{}", thin.links[0].utilisation);
+    // The slow way back has a queue no more.
+    assert!(thin.links[1].mean_queue * 5.0 < plain.links[1].mean_queue);
+    let acks = &thin.flows[0].acks;
+    assert_eq!(acks.lost, thin.links[1].dropped);
+    assert!(acks.lost * 10 > acks.sent * 4, "{} of {}", acks.lost, acks.sent);
+}
+
+#[test]
+fn thinning_by_n_sends_one_in_n_where_many_wait() {
+    // ACKs of 52 B take 5 ms, and come each millisecond: one in five could pass, one in twenty does.
+    let back = link(Rate::from_bps(83_200), Limit::Unlimited, 0.0)
+        .aggregation(frames(64, Distribution::Fixed(0.4)).airtime(Span::from_secs(1)))
+        .thinning(Thinning::Each(Packets::new(20)));
+    let bare = FlowSpec { back: vec![1], ..flow(20, one_rule(0.0, 100_000, 1.0), ever()) };
+    let there = packet_a_ms(Limit::Unlimited, 0.0);
+    let (_, report) = watched(both_ways(there, back), bare);
+    let acks = &report.flows[0].acks;
+    let ratio = acks.arrived as f64 / (acks.arrived + acks.lost) as f64;
+    assert!((0.05..0.055).contains(&ratio), "{ratio}");
 }
 
 proptest! {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::network::TCP_HEADER;
-use exm_link::{Aggregation, BlockErrors, QueueKind, Reordering};
+use exm_link::{Aggregation, BlockErrors, QueueKind, Reordering, Slots, Thinning, Timing};
 use exm_tcp::{DelayedAcks, Settings};
 use exm_trace::Trace;
 use proptest::prelude::*;
@@ -37,7 +37,9 @@ fn links(index: usize) -> impl Strategy<Value = LinkSpec> {
                 service,
                 buffer: limit,
                 loss: Probability::new(loss).expect("a probability"),
-                aggregation: effects.aggregation.filter(|_| is_fixed),
+                aggregation: effects.aggregation.clone().filter(|_| is_fixed),
+                timing: effects.timing.clone().filter(|_| is_fixed),
+                thinning: effects.thinning.filter(|_| is_fixed),
                 ..effects
             }
         },
@@ -55,10 +57,30 @@ fn effects() -> impl Strategy<Value = LinkSpec> {
         let errors = BlockErrors::default().probability(probability);
         errors.step(Span::from_micros(step)).slot(Span::from_micros(slot))
     });
-    let some = (prop::option::weighted(0.2, frames), prop::option::weighted(0.2, errors));
-    some.prop_map(|(aggregation, block_errors)| LinkSpec {
+    let slots = (1u64..2000, 0.0..0.9, 0u64..300).prop_map(|(every, loss, edge)| {
+        Timing::Slots(Slots {
+            every: Span::from_millis(every),
+            delay: Distribution::Uniform { low: 0.0, high: 0.05 },
+            lowest_rate: Some(Rate::from_bps(500_000)),
+            loss: Probability::new(loss).expect("a probability"),
+            edge: Span::from_millis(edge),
+        })
+    });
+    let thinning = prop_oneof![
+        (1u64..9).prop_map(|n| Thinning::Each(Packets::new(n))),
+        (0u64..30).prop_map(|ms| Thinning::Every(Span::from_millis(ms))),
+    ];
+    let some = (
+        prop::option::weighted(0.2, frames),
+        prop::option::weighted(0.2, errors),
+        prop::option::weighted(0.2, slots),
+        prop::option::weighted(0.2, thinning),
+    );
+    some.prop_map(|(aggregation, block_errors, timing, thinning)| LinkSpec {
         aggregation,
         block_errors,
+        timing,
+        thinning,
         ..link(Rate::from_mbps(1.0), Limit::Unlimited, 0.0)
     })
 }
