@@ -1,7 +1,7 @@
 //! [`Bottleneck`]: the network that most questions are about, in a few calls.
 
 use exm_grammar::{Buffer, suggest};
-use exm_link::{Limit, QueueKind, Reordering, Service};
+use exm_link::{Aggregation, BlockErrors, Limit, QueueKind, Reordering, Service, Timing};
 use exm_random::Distribution;
 use exm_sim::builtin::{Builtin, BuiltinError};
 use exm_sim::controllers::AnyController;
@@ -122,6 +122,24 @@ impl Bottleneck {
     /// Sets which packets the link holds back, so that others overtake them.
     pub fn reordering(mut self, reordering: Reordering) -> Bottleneck {
         self.link.reordering = reordering;
+        self
+    }
+
+    /// Lets the link transmit packets in frames, as Wi-Fi does.
+    pub fn aggregation(mut self, aggregation: Aggregation) -> Bottleneck {
+        self.link.aggregation = Some(aggregation);
+        self
+    }
+
+    /// Lets blocks fail and arrive later, with all packets behind them, as on cellular links.
+    pub fn block_errors(mut self, block_errors: BlockErrors) -> Bottleneck {
+        self.link.block_errors = Some(block_errors);
+        self
+    }
+
+    /// Lets the link's rate, delay and loss change by the clock.
+    pub fn timing(mut self, timing: Timing) -> Bottleneck {
+        self.link.timing = Some(timing);
         self
     }
 

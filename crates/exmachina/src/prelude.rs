@@ -3,7 +3,7 @@
 pub use crate::bottleneck::{Bottleneck, Error, Flow};
 pub use exm_cc::{Ack, Congestion, Controller, Decision, DynController, Metrics, Start};
 pub use exm_grammar::Buffer;
-pub use exm_link::{Limit, QueueKind, Reordering, Service};
+pub use exm_link::{Aggregation, BlockErrors, Limit, QueueKind, Reordering, Service};
 pub use exm_random::Distribution;
 pub use exm_remy::{RemyCc, RuleTable};
 pub use exm_sim::controllers::AnyController;

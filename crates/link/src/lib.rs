@@ -8,8 +8,10 @@
 //! some at random, and delivers the rest after its propagation delay. Nothing here reads a clock or
 //! a socket: the simulator or the emulator passes the time.
 
+mod aggregation;
 mod backlog;
 mod bins;
+mod block_errors;
 mod codel;
 mod drop_head;
 mod drop_tail;
@@ -30,8 +32,12 @@ mod slab;
 mod step;
 #[cfg(test)]
 mod tests;
+mod thinning;
+mod timing;
 mod xcp;
 
+pub use aggregation::{Aggregation, FrameServer};
+pub use block_errors::BlockErrors;
 pub use codel::{CoDel, CoDelSettings};
 pub use drop_head::{DropHead, DropHeadSettings};
 pub use drop_tail::{DropTail, DropTailSettings};
@@ -50,4 +56,6 @@ pub use reordering::Reordering;
 pub use service::{Server, Service, TraceServer};
 pub use setting::ImpossibleSetting;
 pub use step::{Step, StepSettings};
+pub use thinning::{Thinner, Thinning};
+pub use timing::{Clockwork, Conditions, Slots, TimedStep, Timing};
 pub use xcp::{Xcp, XcpSettings};

@@ -157,6 +157,12 @@ impl QueueActions {
         self.dropped.iter().find(same).is_some()
     }
 
+    /// The packets dropped since they were last taken, in order.
+    #[inline]
+    pub fn dropped(&self) -> &[Packet] {
+        &self.dropped
+    }
+
     /// Takes the packets dropped since the last call.
     pub fn take_dropped(&mut self) -> impl Iterator<Item = Packet> {
         self.dropped.drain(..)

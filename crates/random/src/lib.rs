@@ -37,6 +37,12 @@ pub enum Purpose {
     Hosts,
     /// How much the link of this number adds to the propagation delay of each packet.
     Jitter,
+    /// How long the link of this number takes for medium access before each frame.
+    Access,
+    /// Which blocks of the link of this number arrive only after retransmissions.
+    Blocks,
+    /// How the link of this number changes from slot to slot.
+    Slots,
     /// The sizes and times of the frames that the sender of this number encodes.
     Video,
 }
@@ -301,6 +307,9 @@ mod tests {
             (Purpose::Reordering, 0x22d3_cad2_c280_9a08),
             (Purpose::Hosts, 0xf660_3d34_c322_5809),
             (Purpose::Jitter, 0x0fc7_7983_fe0d_7e88),
+            (Purpose::Access, 0xbc90_a8de_51e5_9e39),
+            (Purpose::Blocks, 0xa168_0c12_a52d_3562),
+            (Purpose::Slots, 0xc231_7451_cd06_c085),
         ] {
             assert_eq!(first(1, purpose, 0), number, "{purpose:?}");
         }

@@ -13,8 +13,21 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// The keys of a dumbbell that are its link's; all others are its flows'.
-const OF_LINK: [&str; 8] =
-    ["rate", "trace", "buffer", "queue", "loss", "jitter", "reorder", "reorder_delay"];
+const OF_LINK: [&str; 13] = [
+    "rate",
+    "trace",
+    "buffer",
+    "queue",
+    "loss",
+    "jitter",
+    "reorder",
+    "reorder_delay",
+    "aggregation",
+    "block_errors",
+    "schedule",
+    "slots",
+    "thin_acks",
+];
 
 /// A list of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

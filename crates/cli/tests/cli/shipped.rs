@@ -10,7 +10,18 @@ fn shipped_models_scenarios_and_experiments_are_known_by_name() {
     assert_eq!(designed["steps"], 1);
     let scored = folder.json("score cc.json aimd --model general-delta1 --specimens 2 --json");
     assert_eq!(scored["contenders"].as_array().map(Vec::len), Some(2));
-    for name in ["cellular", "dumbbell", "l4s", "mixed", "parking-lot", "policer"] {
+    for name in [
+        "adsl",
+        "cellular",
+        "dumbbell",
+        "l4s",
+        "leo",
+        "mixed",
+        "parking-lot",
+        "policer",
+        "wifi",
+        "5g",
+    ] {
         let simulated = folder.json(&format!("simulate {name} --duration 61s --json"));
         assert!(simulated["title"].is_string(), "{name}: {simulated}");
     }

@@ -55,6 +55,9 @@ impl<'a> Run<'a> {
             ([there], [back]) => (link(there), Some(link(back))),
             _ => return Err("live runs have one link there and one or none back".to_owned()),
         };
+        if let Some(key) = std::iter::once(there).chain(back).flat_map(LinkSpec::effects).next() {
+            return Err(format!("live runs have no links with \"{key}\": leave it out"));
+        }
         check_flows(&flows, case.network.duration())?;
         Ok(Run { flows, there, back })
     }

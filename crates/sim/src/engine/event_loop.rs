@@ -7,7 +7,7 @@ use super::pipe::Pipe;
 use super::transmitter::{ServiceState, Transmitter};
 use crate::active::{MeasuredOver, shares, times};
 use crate::metrics::Report;
-use crate::network::{FlowSpec, Network};
+use crate::network::{FlowSpec, Network, Transport};
 use exm_link::{Packet, QueueActions, Service};
 use exm_trace::Trace;
 use exm_trace::delay::Scores;
@@ -70,7 +70,13 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         let evented = LIVE || pace == Pace::EachEvent;
         let end = Instant::ZERO + network.duration();
         let transmitter = |(index, link)| Transmitter::new(link, seed, index, end, evented);
-        let links: Vec<Transmitter> = links.iter().enumerate().map(transmitter).collect();
+        let mut links: Vec<Transmitter> = links.iter().enumerate().map(transmitter).collect();
+        for (index, flow) in flows.iter().enumerate() {
+            // Sprout's receiver sends forecasts, and data where it is duplex.
+            if !matches!(flow.transport, Transport::Sprout(_)) {
+                flow.back.iter().for_each(|&link| links[link].thin_acks_of(index));
+            }
+        }
         let mut agenda = Agenda::new(hosts.len(), links.len() + 1);
         for (flow, host) in hosts.iter().enumerate() {
             agenda.set_flow(flow, host.plan.first());
@@ -140,10 +146,11 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     /// A transmission ends, and the next packet is taken.
     #[inline]
     fn depart(&mut self, link: usize) {
-        if let ServiceState::Trace { .. } = self.links[link].work {
-            return self.use_opportunity(link);
+        match self.links[link].work {
+            ServiceState::Trace { .. } => return self.use_opportunity(link),
+            ServiceState::Frames(_) => return self.use_medium(link),
+            _ => self.serve(link),
         }
-        self.serve(link);
         self.report_link(link);
     }
 
@@ -185,6 +192,21 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         self.report_link(link);
     }
 
+    /// Medium access, or a frame, ends; in the first case the end of the frame that begins is known now.
+    fn use_medium(&mut self, link: usize) {
+        let mut departed = std::mem::take(&mut self.departed);
+        let transmitter = &mut self.links[link];
+        let next = transmitter.use_medium(self.now, &mut self.actions, &mut departed);
+        self.agenda.set_link(link, transmitter.plan_transmission(next));
+        self.read_actions(link);
+        for mut packet in departed.drain(..) {
+            let end = packet.at;
+            self.transmit(link, &mut packet, end);
+        }
+        self.departed = departed;
+        self.report_link(link);
+    }
+
     /// `packet` leaves `link` at `at`, for the next link or its receiver.
     #[inline(always)]
     fn forward(&mut self, link: usize, packet: &mut Packet, at: Instant) {
@@ -198,8 +220,11 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     /// As [`Engine::forward`], on a link whose delay varies.
     #[cold]
     fn vary(&mut self, link: usize, packet: &mut Packet, at: Instant) {
-        let variation = self.links[link].variation.as_mut();
-        let (from, held_back) = variation.map_or((at, false), |variation| variation.postpone(at));
+        let transmitter = &mut self.links[link];
+        let added = transmitter.added_delay(at);
+        let variation = transmitter.variation.as_mut();
+        let (from, held_back) =
+            variation.map_or((at, false), |variation| variation.postpone(at, added));
         self.propagate::<true>(link, packet, Departure { at, from, held_back });
     }
 
@@ -271,7 +296,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     #[inline(never)]
     fn enqueue(&mut self, link: usize, packet: &Packet) {
         let transmitter = &mut self.links[link];
-        if transmitter.loses() {
+        if transmitter.loses(self.now) {
             self.report_packet(self.now, packet, |packet| EventKind::Lost { packet, link });
             return self.hosts[packet.flow as usize].count_loss(packet);
         }

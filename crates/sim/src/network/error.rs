@@ -86,6 +86,16 @@ pub enum NetworkError {
         /// For how long.
         extra: Span,
     },
+    /// An impossible value of a setting that only some links have.
+    #[error("{problem}")]
+    LinkSetting {
+        /// The link.
+        link: usize,
+        /// The setting: its key in a scenario's file, such as `"aggregation"`.
+        key: &'static str,
+        /// What is wrong, and the way out.
+        problem: String,
+    },
     /// A path of no links.
     #[error("the path is empty: name at least one link")]
     EmptyPath {
@@ -239,6 +249,7 @@ impl NetworkError {
             E::LinkDelay { .. } => "delay",
             E::Jitter { .. } => "jitter",
             E::HeldBack { .. } => "reorder_delay",
+            E::LinkSetting { key, .. } => key,
             E::EmptyPath { .. }
             | E::LongPath { .. }
             | E::NoSuchLink { .. }

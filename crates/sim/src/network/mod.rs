@@ -11,7 +11,7 @@ pub use spec::{FlowSpec, LinkSpec, SPROUT_EMPTY, SPROUT_HEADER, TCP_HEADER, Tran
 
 use crate::active::MeasuredOver;
 use crate::traffic::{OnFor, OnOff, Traffic};
-use exm_link::{Limit, Service};
+use exm_link::{Limit, Service, Thinning, Timing};
 use exm_random::Distribution;
 use exm_units::{Bytes, Instant, Packets, Span};
 
@@ -238,6 +238,41 @@ fn check_link(link: usize, spec: &LinkSpec) -> Result<(), NetworkError> {
     spec.jitter.check().map_err(|problem| NetworkError::Jitter { link, problem })?;
     if spec.reordering.extra > MAX_VARIATION {
         return Err(NetworkError::HeldBack { link, extra: spec.reordering.extra });
+    }
+    check_effects(spec).map_err(|(key, problem)| NetworkError::LinkSetting { link, key, problem })
+}
+
+/// Checks what only some links do; the error names the key.
+fn check_effects(spec: &LinkSpec) -> Result<(), (&'static str, String)> {
+    let follows_trace = matches!(spec.service, Service::Trace(_));
+    if let Some(aggregation) = &spec.aggregation {
+        let key = "aggregation";
+        if follows_trace {
+            let problem = "a trace says when packets leave: give the link a \"rate\", or leave \"aggregation\" out";
+            return Err((key, problem.to_owned()));
+        }
+        aggregation.check().map_err(|problem| (key, problem))?;
+    }
+    if let Some(block_errors) = &spec.block_errors {
+        block_errors.check().map_err(|problem| ("block_errors", problem))?;
+    }
+    if let Some(timing) = &spec.timing {
+        let key = if matches!(timing, Timing::Slots(_)) { "slots" } else { "schedule" };
+        if follows_trace && timing.changes_rate() {
+            let problem = "a trace has no rate to change: give the link a \"rate\", or change its delay and loss alone";
+            return Err((key, problem.to_owned()));
+        }
+        timing.check().map_err(|problem| (key, problem))?;
+    }
+    if let Some(thinning) = spec.thinning {
+        let key = "thin_acks";
+        if follows_trace {
+            let problem = "ACKs are thinned on links of fixed rate: give the link a \"rate\", or leave \"thin_acks\" out";
+            return Err((key, problem.to_owned()));
+        }
+        if thinning == Thinning::Each(Packets::ZERO) {
+            return Err((key, "no ACK would be sent: give at least \"1 packet\"".to_owned()));
+        }
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use super::Host;
 use crate::controllers::AnyController;
 use crate::traffic::{OnOff, Traffic};
-use exm_link::{Limit, QueueKind, Reordering, Service};
+use exm_link::{Aggregation, BlockErrors, Limit, QueueKind, Reordering, Service, Thinning, Timing};
 use exm_random::Distribution;
 use exm_units::{Bytes, Probability, Rate, Span};
 
@@ -31,6 +31,14 @@ pub struct LinkSpec {
     pub jitter: Distribution,
     /// Which packets are held back beyond that, so that others overtake them.
     pub reordering: Reordering,
+    /// How it aggregates packets into frames, if it does; only with a fixed rate.
+    pub aggregation: Option<Aggregation>,
+    /// Which of its blocks fail and arrive later, if any, with all packets behind them.
+    pub block_errors: Option<BlockErrors>,
+    /// How its rate, its delay and its loss change by the clock, if they do; the rate only if it is fixed.
+    pub timing: Option<Timing>,
+    /// Which of the ACKs that wait there are left out, if any: those of bare and of TCP hosts; only with a fixed rate.
+    pub thinning: Option<Thinning>,
 }
 
 impl LinkSpec {
@@ -42,11 +50,19 @@ impl LinkSpec {
 
     /// Whether every packet has the same propagation delay.
     pub fn has_constant_delay(&self) -> bool {
-        self.jitter == LinkSpec::NO_JITTER && self.reordering.probability == Probability::ZERO
+        self.jitter == LinkSpec::NO_JITTER
+            && self.reordering.probability == Probability::ZERO
+            && self.block_errors.is_none()
+            && self.timing.is_none()
+    }
+
+    /// Whether the end of a packet's transmission may be known when it arrives.
+    pub(crate) fn may_look_ahead(&self) -> bool {
+        self.aggregation.is_none() && self.timing.is_none() && self.thinning.is_none()
     }
 
     /// A link of `service` called "bottleneck" from node 0 to node 1, with an unlimited drop-tail queue,
-    /// without delay, jitter, reordering or loss.
+    /// without delay, jitter, reordering, loss or frames.
     ///
     /// ```
     /// use exm_link::{Limit, Service};
@@ -69,6 +85,10 @@ impl LinkSpec {
             loss: Probability::ZERO,
             jitter: LinkSpec::NO_JITTER,
             reordering: LinkSpec::NO_REORDERING,
+            aggregation: None,
+            block_errors: None,
+            timing: None,
+            thinning: None,
         }
     }
 
@@ -129,6 +149,42 @@ impl LinkSpec {
     #[must_use]
     pub fn reordering(self, reordering: Reordering) -> LinkSpec {
         LinkSpec { reordering, ..self }
+    }
+
+    /// Lets it transmit packets in frames, as Wi-Fi does.
+    #[must_use]
+    pub fn aggregation(self, aggregation: Aggregation) -> LinkSpec {
+        LinkSpec { aggregation: Some(aggregation), ..self }
+    }
+
+    /// Lets blocks fail and arrive later, with all packets behind them, as on cellular links.
+    #[must_use]
+    pub fn block_errors(self, block_errors: BlockErrors) -> LinkSpec {
+        LinkSpec { block_errors: Some(block_errors), ..self }
+    }
+
+    /// Lets its rate, its delay and its loss change by the clock.
+    #[must_use]
+    pub fn timing(self, timing: Timing) -> LinkSpec {
+        LinkSpec { timing: Some(timing), ..self }
+    }
+
+    /// Lets it leave out some of the ACKs that wait there.
+    #[must_use]
+    pub fn thinning(self, thinning: Thinning) -> LinkSpec {
+        LinkSpec { thinning: Some(thinning), ..self }
+    }
+
+    /// The keys, in a scenario's file, of what only some links do and this one does.
+    pub fn effects(&self) -> impl Iterator<Item = &'static str> {
+        let timing = self.timing.as_ref().map(|timing| match timing {
+            Timing::Slots(_) => "slots",
+            _ => "schedule",
+        });
+        let aggregation = self.aggregation.as_ref().map(|_| "aggregation");
+        let block_errors = self.block_errors.map(|_| "block_errors");
+        let thinning = self.thinning.map(|_| "thin_acks");
+        [aggregation, block_errors, timing, thinning].into_iter().flatten()
     }
 }
 

@@ -79,6 +79,53 @@ pub(super) enum QueueTable {
     Settings(toml::Table),
 }
 
+/// How a link aggregates packets into frames.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AggregationTable {
+    pub(super) packets: Option<Packets>,
+    pub(super) airtime: Option<Span>,
+    pub(super) access: Option<Spanned<String>>,
+}
+
+/// Which blocks of a link fail.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BlockErrorsTable {
+    pub(super) probability: Option<Probability>,
+    pub(super) step: Option<Span>,
+    pub(super) retries: Option<u32>,
+    pub(super) slot: Option<Span>,
+}
+
+/// How a link changes at listed times.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ScheduleTable {
+    pub(super) every: Option<Span>,
+    pub(super) steps: Vec<StepTable>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StepTable {
+    pub(super) at: Span,
+    pub(super) rate: Option<RateText>,
+    pub(super) delay: Option<Span>,
+    pub(super) loss: Option<Probability>,
+}
+
+/// How a link changes from slot to slot.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SlotsTable {
+    pub(super) every: Option<Span>,
+    pub(super) delay: Option<Spanned<String>>,
+    pub(super) lowest_rate: Option<RateText>,
+    pub(super) loss: Option<Spanned<Probability>>,
+    pub(super) edge: Option<Span>,
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DumbbellTable {
@@ -94,6 +141,11 @@ pub(super) struct DumbbellTable {
     pub(super) jitter: Option<Spanned<String>>,
     pub(super) reorder: Option<Probability>,
     pub(super) reorder_delay: Option<Spanned<Span>>,
+    pub(super) aggregation: Option<Spanned<AggregationTable>>,
+    pub(super) block_errors: Option<Spanned<BlockErrorsTable>>,
+    pub(super) schedule: Option<Spanned<ScheduleTable>>,
+    pub(super) slots: Option<Spanned<SlotsTable>>,
+    pub(super) thin_acks: Option<Spanned<String>>,
     pub(super) host: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) tcp: TcpTable,
@@ -117,6 +169,11 @@ pub(super) struct LinkTable {
     pub(super) jitter: Option<Spanned<String>>,
     pub(super) reorder: Option<Probability>,
     pub(super) reorder_delay: Option<Spanned<Span>>,
+    pub(super) aggregation: Option<Spanned<AggregationTable>>,
+    pub(super) block_errors: Option<Spanned<BlockErrorsTable>>,
+    pub(super) schedule: Option<Spanned<ScheduleTable>>,
+    pub(super) slots: Option<Spanned<SlotsTable>>,
+    pub(super) thin_acks: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Deserialize)]

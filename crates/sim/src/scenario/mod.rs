@@ -31,14 +31,20 @@
 //! | `jitter` | what is added to the propagation delay of each packet: a distribution of times; packets keep their order | none |
 //! | `reorder` | the probability that a packet is held back, so that others overtake it | 0 |
 //! | `reorder_delay` | for how long | `"10 ms"` |
+//! | `aggregation` | packets leave in frames: a table of `packets` and `airtime`, the limits of a frame (`"64 packets"`, `"4 ms"`), and `access`, the time of medium access before each, a distribution of times (`"exp 0.5 ms"`) | none |
+//! | `block_errors` | blocks fail and arrive later, with all behind them: a table of `probability` (0.1), `step`, the time of a retransmission (`"8 ms"`), `retries`, the most of them (3), and `slot`, the length of a block (`"1 ms"`) | none |
+//! | `schedule` | the link changes at set times: a table of `steps`, each with `at` and some of `rate`, `delay` (added to its own) and `loss`, and `every`, the time after which they begin anew | none |
+//! | `slots` | the link changes from slot to slot, as behind a satellite: a table of `every` (`"15 s"`), `delay`, a distribution of times that is added to its own, `lowest_rate`, `loss` and `edge`, the time at the start of each slot in which packets are lost so | none |
+//! | `thin_acks` | of the ACKs of a flow that wait, each of this number (`"4 packets"`), or one in this time (`"10 ms"`), is sent, and the last | none |
 //! | `host` | the host of all controllers, RemyCCs included: `"tcp"`, or `"bare"` for the sender without loss recovery that RemyCCs are trained on | `"tcp"` |
 //! | `tcp` | a table of settings for TCP hosts, see below | |
 //! | `sprout` | a table of settings for Sprout, see below | |
 //! | `timer` | with `host = "bare"`: whether senders keep a retransmission timer | true except for RemyCCs |
 //!
 //! Any other graph has a `[[link]]` for each link, with `name`, `from` and `to` (names of nodes; a single link
-//! may omit them), `rate`, `delay` (one way, default 0), `buffer`, `queue`, `loss`, `jitter`, `reorder` and
-//! `reorder_delay`; and a `[[flow]]` for
+//! may omit them), `rate`, `delay` (one way, default 0), `buffer`, `queue`, `loss`, `jitter`, `reorder`,
+//! `reorder_delay`, `aggregation`, `block_errors`,
+//! `schedule`, `slots` and `thin_acks`; and a `[[flow]]` for
 //! each group of equal flows, with `path` (names of links in order; may be omitted if there is one link),
 //! `back` (the links that the receiver's ACKs cross; by default ACKs cross none), `rtt` (the delays of the
 //! links count towards it, the rest follows the last of them), `controller`, `traffic`, `count` (default 1),
@@ -78,6 +84,7 @@
 //! Unknown keys are rejected, with the nearest known one as a suggestion.
 
 mod builder;
+mod effects;
 mod file;
 mod read;
 mod shipped;
@@ -211,6 +218,11 @@ struct LinkPlaces {
     delay: Offset,
     jitter: Offset,
     reorder_delay: Offset,
+    aggregation: Offset,
+    block_errors: Offset,
+    schedule: Offset,
+    slots: Offset,
+    thin_acks: Offset,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -378,6 +390,7 @@ impl Scenario {
             E::LinkDelay { link, .. } => self.places.link(link).delay,
             E::Jitter { link, .. } => self.places.link(link).jitter,
             E::HeldBack { link, .. } => self.places.link(link).reorder_delay,
+            E::LinkSetting { link, key, .. } => self.places.link(link).setting(key),
             E::EmptyPath { flow }
             | E::LongPath { flow, .. }
             | E::NoSuchLink { flow, .. }
@@ -402,6 +415,20 @@ impl Scenario {
             before <= flow
         });
         past.count()
+    }
+}
+
+impl LinkPlaces {
+    /// The place of a setting that only some links have.
+    fn setting(&self, key: &str) -> Offset {
+        match key {
+            "aggregation" => self.aggregation,
+            "block_errors" => self.block_errors,
+            "schedule" => self.schedule,
+            "slots" => self.slots,
+            "thin_acks" => self.thin_acks,
+            _ => None,
+        }
     }
 }
 

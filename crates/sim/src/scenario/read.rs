@@ -1,5 +1,6 @@
 //! Converts the tables of a file to a [`Scenario`].
 
+use super::effects::block_errors;
 use super::file::{
     DumbbellTable, File, FlowTable, LinkTable, QueueTable, SeriesTable, SproutTable, TcpTable,
     TrafficTable,
@@ -129,6 +130,11 @@ fn graph(
         jitter: table.jitter,
         reorder: table.reorder,
         reorder_delay: table.reorder_delay,
+        aggregation: table.aggregation,
+        block_errors: table.block_errors,
+        schedule: table.schedule,
+        slots: table.slots,
+        thin_acks: table.thin_acks,
     };
     let flow = FlowTable {
         name: Some("sender".to_owned()),
@@ -153,7 +159,7 @@ pub(super) struct Reader<'a> {
     pub(super) source: &'a Source,
     dir: &'a Path,
     traces: &'a mut Traces,
-    packet: Bytes,
+    pub(super) packet: Bytes,
     packet_place: Offset,
     /// The names of the nodes, in order of appearance.
     nodes: Vec<String>,
@@ -192,6 +198,11 @@ impl Reader<'_> {
             delay: table.delay.as_ref().and_then(place),
             jitter: table.jitter.as_ref().and_then(place),
             reorder_delay: table.reorder_delay.as_ref().and_then(place),
+            aggregation: table.aggregation.as_ref().and_then(place),
+            block_errors: table.block_errors.as_ref().and_then(place),
+            schedule: table.schedule.as_ref().and_then(place),
+            slots: table.slots.as_ref().and_then(place),
+            thin_acks: table.thin_acks.as_ref().and_then(place),
         };
         let spec = LinkSpec {
             name,
@@ -203,6 +214,10 @@ impl Reader<'_> {
             loss: table.loss.unwrap_or_default(),
             jitter: self.jitter(table.jitter.as_ref())?,
             reordering: self.reordering(table.reorder, table.reorder_delay)?,
+            aggregation: table.aggregation.map(|table| self.aggregation(table)).transpose()?,
+            block_errors: table.block_errors.map(block_errors),
+            timing: self.timing(table.schedule, table.slots)?,
+            thinning: table.thin_acks.map(|text| self.thinning(&text)).transpose()?,
         };
         Ok((spec, places))
     }
@@ -240,7 +255,11 @@ impl Reader<'_> {
     }
 
     fn jitter(&self, text: Option<&Spanned<String>>) -> Result<Distribution, FileError> {
-        let Some(text) = text else { return Ok(LinkSpec::NO_JITTER) };
+        text.map_or(Ok(LinkSpec::NO_JITTER), |text| self.times(text))
+    }
+
+    /// A distribution of times, in seconds.
+    pub(super) fn times(&self, text: &Spanned<String>) -> Result<Distribution, FileError> {
         let times = match text.as_ref().parse() {
             Ok(Amounts { distribution, unit: Unit::Seconds }) => Ok(distribution),
             Ok(_) => {

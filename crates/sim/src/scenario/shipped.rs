@@ -10,8 +10,19 @@ macro_rules! texts {
 }
 
 /// The embedded scenarios: the name and the text of each, in order of name.
-pub const SHIPPED: &[(&str, &str)] =
-    texts!["cellular", "dumbbell", "l4s", "mixed", "parking-lot", "policer"];
+pub const SHIPPED: &[(&str, &str)] = texts![
+    "5g",
+    "adsl",
+    "cellular",
+    "datacenter",
+    "dumbbell",
+    "l4s",
+    "leo",
+    "mixed",
+    "parking-lot",
+    "policer",
+    "wifi"
+];
 
 impl Scenario {
     /// The scenario called `name` in [`SHIPPED`]; none if there is no such scenario.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::traffic::{OnFor, OnOff};
 use exm_grammar::Buffer;
-use exm_link::{Limit, Service};
+use exm_link::{Aggregation, BlockErrors, Limit, Service, Slots, Thinning, TimedStep, Timing};
 use exm_random::Distribution;
 use exm_remy::{Action, RemyCc, RuleTable, SignalSet};
 use exm_units::{Packets, Rate};
@@ -180,6 +180,98 @@ fn delays_vary_as_written() {
     ];
     for (line, part) in lines {
         refuse(DUMBBELL, "senders", &format!("{line}\nsenders"), Some(7), part);
+    }
+}
+
+#[test]
+fn frames_are_read() {
+    let with = |line: &str| DUMBBELL.replacen("senders", &format!("{line}\nsenders"), 1);
+    let link = |line: &str| parse(&with(line)).expect("a valid scenario").links[0].clone();
+    let usual = Aggregation::default();
+    assert_eq!(link("aggregation = {}").aggregation, Some(usual.clone()));
+    assert_eq!(link("").aggregation, None);
+    let full = "aggregation = { packets = \"256 packets\", airtime = \"5 ms\", access = \"1 ms\" }";
+    let expected = usual
+        .packets(Packets::new(256))
+        .airtime(Span::from_millis(5))
+        .access(Distribution::Fixed(0.001));
+    assert_eq!(link(full).aggregation, Some(expected));
+    for (line, part) in [
+        ("aggregation = { packet = \"3 packets\" }", "did you mean \"packets\"?"),
+        ("aggregation = { packets = \"0 packets\" }", "give at least one"),
+        ("aggregation = { airtime = \"0 s\" }", "give some, such as"),
+        ("aggregation = { access = \"2 kB\" }", "\"2 kB\" is no time"),
+    ] {
+        refuse(DUMBBELL, "senders", &format!("{line}\nsenders"), Some(7), part);
+    }
+    let trace = with("aggregation = {}").replace("rate = \"15 Mbps\"", "trace = \"lte\"");
+    let error = network(&trace).unwrap_err().to_string();
+    assert!(error.contains("a trace says when packets leave"), "{error}");
+}
+
+#[test]
+fn block_errors_are_read() {
+    let with = |line: &str| DUMBBELL.replacen("senders", &format!("{line}\nsenders"), 1);
+    let link = |line: &str| parse(&with(line)).expect("a valid scenario").links[0].clone();
+    let lte = BlockErrors::default();
+    assert_eq!(link("block_errors = {}").block_errors, Some(lte));
+    assert_eq!(lte.probability.get(), 0.1);
+    let nr = link("block_errors = { step = \"3 ms\", slot = \"0.5 ms\" }");
+    let expected = lte.step(Span::from_millis(3)).slot(Span::from_micros(500));
+    assert_eq!(nr.block_errors, Some(expected));
+    assert!(!nr.has_constant_delay());
+    for (line, part) in [
+        ("block_errors = { retrys = 3 }", "did you mean \"retries\"?"),
+        ("block_errors = { retries = 101 }", "give at most 100"),
+        ("block_errors = { step = \"1 h\" }", "a step or a slot of 3600 s is too long"),
+    ] {
+        refuse(DUMBBELL, "senders", &format!("{line}\nsenders"), Some(7), part);
+    }
+}
+
+#[test]
+fn changes_by_the_clock_are_read() {
+    let with = |line: &str| DUMBBELL.replacen("senders", &format!("{line}\nsenders"), 1);
+    let link = |line: &str| parse(&with(line)).expect("a valid scenario").links[0].clone();
+    let steps = link(
+        "schedule = { every = \"9 s\", steps = [{ at = \"3 s\", rate = \"1 Mbps\" }, { at = \"5 s\", loss = \"2 %\", delay = \"1 ms\" }] }",
+    );
+    let [at, later] = [3, 5].map(|s| TimedStep { at: Span::from_secs(s), ..TimedStep::default() });
+    let expected = vec![
+        TimedStep { rate: Some(Rate::from_mbps(1.0)), ..at },
+        TimedStep {
+            loss: Some("2 %".parse().expect("a probability")),
+            delay: Some(Span::from_millis(1)),
+            ..later
+        },
+    ];
+    let every = Some(Span::from_secs(9));
+    assert_eq!(steps.timing, Some(Timing::Steps { steps: expected, every }));
+    assert_eq!(link("slots = {}").timing, Some(Timing::Slots(Slots::default())));
+    assert_eq!(link("").timing, None);
+    assert_eq!(link("thin_acks = \"4 packets\"").thinning, Some(Thinning::Each(Packets::new(4))));
+    let every = Thinning::Every(Span::from_millis(10));
+    assert_eq!(link("thin_acks = \"10 ms\"").thinning, Some(every));
+    for (line, part) in [
+        ("schedule = { steps = [] }", "there are no steps"),
+        ("schedule = { steps = [{ at = \"2 s\" }, { at = \"1 s\" }] }", "sort them by"),
+        ("schedule = { steps = [{ at = \"2 s\", lost = 0.1 }] }", "did you mean \"loss\"?"),
+        ("slots = { every = \"0 s\" }", "give at least 1 ms"),
+        ("slots = { loss = 0.1 }", "add \"edge\""),
+        ("slots = { delay = \"2 kB\" }", "\"2 kB\" is no time"),
+        ("slots = {}\nschedule = { steps = [] }", "take one of them out"),
+        ("thin_acks = \"0 packets\"", "no ACK would be sent"),
+        ("thin_acks = \"2 kB\"", "neither a number of ACKs nor a time"),
+    ] {
+        refuse(DUMBBELL, "senders", &format!("{line}\nsenders"), Some(7), part);
+    }
+    for (line, part) in [
+        ("slots = { lowest_rate = \"1 Mbps\" }", "a trace has no rate to change"),
+        ("thin_acks = \"4 packets\"", "ACKs are thinned on links of fixed rate"),
+    ] {
+        let trace = with(line).replace("rate = \"15 Mbps\"", "trace = \"lte\"");
+        let error = network(&trace).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
     }
 }
 

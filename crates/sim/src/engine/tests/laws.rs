@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::network::TCP_HEADER;
-use exm_link::{QueueKind, Reordering};
+use exm_link::{Aggregation, BlockErrors, QueueKind, Reordering, Slots, Thinning, Timing};
 use exm_tcp::{DelayedAcks, Settings};
 use exm_trace::Trace;
 use proptest::prelude::*;
@@ -25,17 +25,64 @@ fn links(index: usize) -> impl Strategy<Value = LinkSpec> {
         3 => (1u64..40).prop_map(|mbps| Service::Fixed(Rate::from_bps(mbps * 1_000_000))),
         1 => traces(),
     ];
-    (service, limits(), losses, (0u64..30, variations()), queues).prop_map(
-        move |(service, limit, loss, (delay, (jitter, reordering)), queue)| LinkSpec {
-            ends: (index, index + 1),
-            delay: Span::from_millis(delay),
-            jitter,
-            reordering,
-            queue: QueueKind::named(queue).expect("a known discipline"),
-            service,
-            ..link(Rate::from_mbps(1.0), limit, loss)
+    (service, limits(), losses, (0u64..30, variations(), effects()), queues).prop_map(
+        move |(service, limit, loss, (delay, (jitter, reordering), effects), queue)| {
+            let is_fixed = matches!(service, Service::Fixed(_));
+            LinkSpec {
+                ends: (index, index + 1),
+                delay: Span::from_millis(delay),
+                jitter,
+                reordering,
+                queue: QueueKind::named(queue).expect("a known discipline"),
+                service,
+                buffer: limit,
+                loss: Probability::new(loss).expect("a probability"),
+                aggregation: effects.aggregation.clone().filter(|_| is_fixed),
+                timing: effects.timing.clone().filter(|_| is_fixed),
+                thinning: effects.thinning.filter(|_| is_fixed),
+                ..effects
+            }
         },
     )
+}
+
+/// Links that do what only some do; most do none of it.
+fn effects() -> impl Strategy<Value = LinkSpec> {
+    let frames = (1u64..70, select(vec![0.0, 0.0003, 0.004])).prop_map(|(packets, mean)| {
+        let settings = Aggregation::default().packets(Packets::new(packets));
+        settings.access(Distribution::Exponential { mean })
+    });
+    let errors = (0.0..0.9, 0u64..5000, 0u64..5000).prop_map(|(probability, step, slot)| {
+        let probability = Probability::new(probability).expect("a probability");
+        let errors = BlockErrors::default().probability(probability);
+        errors.step(Span::from_micros(step)).slot(Span::from_micros(slot))
+    });
+    let slots = (1u64..2000, 0.0..0.9, 0u64..300).prop_map(|(every, loss, edge)| {
+        Timing::Slots(Slots {
+            every: Span::from_millis(every),
+            delay: Distribution::Uniform { low: 0.0, high: 0.05 },
+            lowest_rate: Some(Rate::from_bps(500_000)),
+            loss: Probability::new(loss).expect("a probability"),
+            edge: Span::from_millis(edge),
+        })
+    });
+    let thinning = prop_oneof![
+        (1u64..9).prop_map(|n| Thinning::Each(Packets::new(n))),
+        (0u64..30).prop_map(|ms| Thinning::Every(Span::from_millis(ms))),
+    ];
+    let some = (
+        prop::option::weighted(0.2, frames),
+        prop::option::weighted(0.2, errors),
+        prop::option::weighted(0.2, slots),
+        prop::option::weighted(0.2, thinning),
+    );
+    some.prop_map(|(aggregation, block_errors, timing, thinning)| LinkSpec {
+        aggregation,
+        block_errors,
+        timing,
+        thinning,
+        ..link(Rate::from_mbps(1.0), Limit::Unlimited, 0.0)
+    })
 }
 
 /// Half of the links have a constant delay.

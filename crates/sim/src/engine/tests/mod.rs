@@ -1,6 +1,7 @@
 //! Tests of the engine: properties of every network, the behaviour of senders, and results known
 //! beforehand.
 
+mod effects;
 mod figures;
 mod hostile;
 mod laws;
