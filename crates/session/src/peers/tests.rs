@@ -350,3 +350,26 @@ fn a_foreign_datagram_is_not_counted() {
     assert!(matches!(opened, Err(OpenError::Forged { .. } | OpenError::Replayed { .. })));
     assert_eq!(peer.endpoint.counters(), before);
 }
+
+/// Prints the cost of the trials that strangers cause: `cargo test -p exm-session trials_cost -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement, without an outcome"]
+fn trials_cost() {
+    let mut world = World::new(100);
+    world.run(Span::from_secs(6));
+    assert_eq!(world.established(), 100);
+    let clock = exm_os::Clock::start();
+    for (what, first, length) in [("datagrams", 0, 1400), ("initiations", INITIATION, 65)] {
+        let mut datagram = vec![first; length];
+        // A sequence number that is new.
+        datagram[1..8].fill(if first == 0 { 1 } else { 9 });
+        world.server.trials = Budget::new(u32::MAX, u32::MAX);
+        let begun = clock.now();
+        for port in 1..=200 {
+            let path = Path { remote: ([203, 0, 113, 1], port).into(), local: None };
+            world.server.receive(world.now, path, &datagram, &mut world.traffic);
+        }
+        let nanos = clock.now().saturating_since(begun).as_nanos() / (200 * 100);
+        println!("{what}: {nanos} ns a key");
+    }
+}
