@@ -191,6 +191,18 @@ impl Responder {
         Responder { handshake, key, pending: VecDeque::new(), secret: None }
     }
 
+    /// Whether the sender of `initiation` has the key. It costs a few hashes, as a replayed one does: a server
+    /// that has many keys finds the one that [`Responder::reply`] needs.
+    pub fn recognizes(&self, initiation: &[u8]) -> bool {
+        self.pending.iter().any(|pending| pending.initiation == initiation)
+            || self.read(initiation).is_some()
+    }
+
+    /// How many responses are pending, at most four.
+    pub fn pending(&self) -> usize {
+        self.pending.len()
+    }
+
     /// The reply to `initiation`, received from `from` at `now`; `None` if the system has no randomness.
     ///
     /// # Errors

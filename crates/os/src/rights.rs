@@ -81,7 +81,21 @@ impl Rights {
     /// # Errors
     /// The kernel refuses it.
     pub fn keep_network_only() -> io::Result<()> {
-        let kept = CapabilitySet::NET_ADMIN | CapabilitySet::NET_RAW;
+        Rights::keep(CapabilitySet::NET_ADMIN | CapabilitySet::NET_RAW)
+    }
+
+    /// The same, and keeps the right to read all files (`CAP_DAC_READ_SEARCH`): for a process that reads a file
+    /// again which may belong to another user.
+    ///
+    /// # Errors
+    /// The kernel refuses it.
+    pub fn keep_network_and_reading() -> io::Result<()> {
+        let network = CapabilitySet::NET_ADMIN | CapabilitySet::NET_RAW;
+        Rights::keep(network | CapabilitySet::DAC_READ_SEARCH)
+    }
+
+    /// Gives up all capabilities but `kept`.
+    fn keep(kept: CapabilitySet) -> io::Result<()> {
         let held = capabilities(None)?;
         set_no_new_privs(true)?;
         let (effective, permitted) = (held.effective & kept, held.permitted & kept);

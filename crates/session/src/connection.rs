@@ -148,6 +148,23 @@ impl Connection {
         Ok(Sent::Heartbeat)
     }
 
+    /// Writes a datagram with `payload` to `out.datagram`, whatever the window: the last one of a session that
+    /// has ended at this end.
+    ///
+    /// # Errors
+    /// The key has reached its limit of datagrams.
+    pub(crate) fn part(
+        &mut self,
+        now: Instant,
+        payload: &[u8],
+        out: &mut Outgoing,
+    ) -> Result<(), SealError> {
+        let header = self.sprout.send(now, counted(payload.len()), true, None);
+        out.header.clear();
+        header.encode(&mut out.header);
+        self.crypto.seal(now, &[&out.header, payload], &mut out.datagram)
+    }
+
     /// When to call [`Connection::transmit`] again, unless a datagram arrives before.
     pub(crate) fn next_wake(&self, now: Instant) -> Instant {
         if self.is_silent(now) {

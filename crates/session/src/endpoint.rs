@@ -1,11 +1,15 @@
 //! [`Endpoint`]: one end of a session without its sockets. The caller passes in the time and received
 //! datagrams, and asks for datagrams to send.
 
+mod displaced;
+
 use crate::connection::{Connection, Outgoing, Received, Sent};
 use crate::handshake::{COOKIE_REPLY, HANDSHAKE, INITIATION, RESPONSE, framed};
 use crate::settings::Settings;
 use crate::stats::{Counters, State, Stats};
 use crate::traffic::Source;
+use displaced::Displaced;
+pub use displaced::Farewell;
 use exm_datagram::{Key, OpenError, Roaming, Role};
 use exm_endpoint::{Initiator, Path, Reply, Responder, Unauthenticated};
 use exm_sprout::Forecast;
@@ -55,6 +59,9 @@ struct Client {
 struct Server {
     responder: Responder,
     replies: VecDeque<(Path, Vec<u8>)>,
+    /// What a client is told that another one with its key has displaced.
+    farewell: Option<Farewell>,
+    displaced: Option<Displaced>,
 }
 
 impl Endpoint {
@@ -73,7 +80,9 @@ impl Endpoint {
 
     /// A server for the client that has `key`.
     pub(crate) fn server(key: Key, settings: Settings) -> Endpoint {
-        let server = Server { responder: Responder::new(HANDSHAKE, key), replies: VecDeque::new() };
+        let (replies, farewell, displaced) = (VecDeque::new(), None, None);
+        let server =
+            Server { responder: Responder::new(HANDSHAKE, key), replies, farewell, displaced };
         Endpoint::new(settings, Side::Server(server), Roaming::server())
     }
 
@@ -162,20 +171,32 @@ impl Endpoint {
         path: Path,
         datagram: &'a mut [u8],
     ) -> Option<&'a [u8]> {
+        match self.open(now, path, datagram) {
+            Ok(payload) => payload,
+            Err(why) => {
+                self.counters.dropped.count(why);
+                None
+            }
+        }
+    }
+
+    /// Processes `datagram`, which is not of a handshake and was received at `now`, and returns the application
+    /// datagram in it, if any. Nothing changes if it is not of this session, so that an end that serves several
+    /// clients can try the next one's.
+    pub(crate) fn open<'a>(
+        &mut self,
+        now: Instant,
+        path: Path,
+        datagram: &'a mut [u8],
+    ) -> Result<Option<&'a [u8]>, OpenError> {
         let length = datagram.len() as u64;
-        self.accept(now, datagram);
-        let Some(connection) = &mut self.connection else {
-            self.counters.dropped.count(OpenError::Forged { sequence: 0 });
-            return None;
-        };
-        let Received { payload, opened } =
-            match connection.receive(now, datagram, &mut self.counters) {
-                Ok(received) => received,
-                Err(why) => {
-                    self.counters.dropped.count(why);
-                    return None;
-                }
-            };
+        self.accept(now, path, datagram);
+        if self.is_displaced(now, path, datagram) {
+            return Ok(None);
+        }
+        let connection = self.connection.as_mut().ok_or(OpenError::Forged { sequence: 0 })?;
+        let received = connection.receive(now, datagram, &mut self.counters)?;
+        let Received { payload, opened } = received;
         if opened.rtt.is_some() {
             self.rtt = opened.rtt;
             self.counters.rtts += 1;
@@ -192,11 +213,11 @@ impl Endpoint {
             *(if is_proven { &mut self.path } else { &mut self.unproven }) = Some(path);
         }
         self.counters.delivered += u64::from(!payload.is_empty());
-        (!payload.is_empty()).then_some(payload)
+        Ok((!payload.is_empty()).then_some(payload))
     }
 
     /// Begins a new session if `datagram` is the first under a key that was sent in a response.
-    fn accept(&mut self, now: Instant, datagram: &[u8]) {
+    fn accept(&mut self, now: Instant, path: Path, datagram: &[u8]) {
         let Side::Server(server) = &mut self.side else { return };
         let opens = |keys: &[Key]| {
             let key = keys.first()?;
@@ -204,7 +225,12 @@ impl Endpoint {
             session.open(now, &mut datagram.to_vec()).is_ok().then(|| key.clone())
         };
         let Some((key, proven)) = server.responder.accept(now, opens) else { return };
-        self.connection = Some(Connection::new(now, &key, Role::Server, &self.settings));
+        let connection = Connection::new(now, &key, Role::Server, &self.settings);
+        let before = self.connection.replace(connection);
+        if server.farewell.is_some() {
+            let before = before.filter(|before| !before.is_silent(now));
+            server.displaced = before.map(|before| Displaced::new(now, before, path.remote));
+        }
         self.roaming = proven.map_or_else(Roaming::server, Roaming::server_of);
         self.path = proven.map(|remote| Path { remote, local: None });
         self.unproven = None;
@@ -253,6 +279,40 @@ impl Endpoint {
     /// The datagram that was assembled last.
     pub(crate) fn datagram(&self) -> &[u8] {
         &self.outgoing.datagram
+    }
+
+    /// Sets what a client is told that another one with its key has displaced.
+    pub(crate) fn set_farewell(&mut self, farewell: Farewell) {
+        if let Side::Server(server) = &mut self.side {
+            server.farewell = Some(farewell);
+        }
+    }
+
+    /// Assembles a last datagram with `payload`, whatever the window, and returns its destination; `None` if
+    /// there is no session.
+    pub(crate) fn part(&mut self, now: Instant, payload: &[u8]) -> Option<Path> {
+        let (path, connection) = (self.path?, self.connection.as_mut()?);
+        connection.part(now, payload, &mut self.outgoing).ok()?;
+        Some(path)
+    }
+
+    /// Whether the sender of `initiation`, without its first byte, has the key of this server.
+    pub(crate) fn recognizes(&self, initiation: &[u8]) -> bool {
+        match &self.side {
+            Side::Server(server) => server.responder.recognizes(initiation),
+            Side::Client(_) => false,
+        }
+    }
+
+    /// With how many keys [`Endpoint::open`] tries to open a datagram.
+    pub(crate) fn keys(&self) -> u64 {
+        let others = match &self.side {
+            Side::Server(server) => {
+                server.responder.pending() + usize::from(server.displaced.is_some())
+            }
+            Side::Client(_) => 0,
+        };
+        others as u64 + u64::from(self.connection.is_some())
     }
 
     /// Counts a port hop.

@@ -16,24 +16,34 @@
 //! end; it ends when either end is closed. Datagrams are neither retransmitted nor reordered: that is
 //! left to the application.
 //!
+//! A [`Session`] has one peer. A [`Listener`] is a server for many clients at one UDP port, each with a key and a
+//! session of its own.
+//!
 //! No threads are started. A [`Session`] provides a file to poll and a time to wake up; the caller's event
 //! loop, or [`drive`], does the rest.
 #![cfg(target_os = "linux")]
 
 mod application;
+mod budget;
 mod connection;
 mod endpoint;
 mod forward;
 mod handshake;
 mod lines;
+mod listener;
+mod peers;
+mod routes;
 mod session;
 mod settings;
 mod stats;
 mod traffic;
 
 pub use application::{Application, LoopControl, drive};
+pub use endpoint::Farewell;
 pub use forward::Forward;
 pub use lines::Lines;
+pub use listener::Listener;
+pub use peers::{PeerId, PeerTraffic, Unrouted};
 pub use session::{Session, SessionError};
 pub use settings::{MtuError, Settings};
 pub use stats::{Counters, State, Stats};

@@ -1,6 +1,6 @@
 //! [`Session`]: an [`Endpoint`] with its sockets.
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, Farewell};
 use crate::settings::Settings;
 use crate::stats::{Counters, Stats};
 use crate::traffic::{Sink, Source};
@@ -13,9 +13,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// The interval at which a datagram is retried for which the system had no buffer space...
-const RETRY: Span = Span::from_millis(1);
+pub(crate) const RETRY: Span = Span::from_millis(1);
 /// ... and the time after which it is given up as lost.
-const RETRIED: Span = Span::from_millis(100);
+pub(crate) const RETRIED: Span = Span::from_millis(100);
 /// The receive buffer in bytes: a tenth of a second at 80 Mbit/s, in case the thread is late.
 const RECEIVE_BUFFER: usize = 1 << 20;
 /// The most datagrams sent in one call.
@@ -109,10 +109,7 @@ impl Session {
         address: Option<IpAddr>,
         ports: PortRange,
     ) -> Result<Session, SessionError> {
-        let sockets = Sockets::listen(address, ports, options()).map_err(|source| {
-            let of = address.map_or(String::new(), |address| format!(" of {address}"));
-            SessionError::Listen { ports, of, source }
-        })?;
+        let sockets = bind(address, ports)?;
         Ok(Session::new(clock, settings, Endpoint::server(key, settings), sockets))
     }
 
@@ -190,6 +187,13 @@ impl Session {
     /// This process lacks `CAP_NET_ADMIN`.
     pub fn set_mark(&mut self, mark: u32) -> io::Result<()> {
         self.sockets.set_mark(mark)
+    }
+
+    /// Sets what a server tells a client that another one with its key has displaced, as an application
+    /// datagram of the old session; by default nothing. A client that is not told soon begins a new session, and
+    /// displaces the other one in turn.
+    pub fn set_farewell(&mut self, farewell: Farewell) {
+        self.endpoint.set_farewell(farewell);
     }
 
     /// Delivers received datagrams to `traffic`, and sends the datagrams of `traffic` as far as the window
@@ -311,6 +315,14 @@ impl AsFd for Session {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.sockets.as_fd()
     }
+}
+
+/// Binds the socket of a server.
+pub(crate) fn bind(address: Option<IpAddr>, ports: PortRange) -> Result<Sockets, SessionError> {
+    Sockets::listen(address, ports, options()).map_err(|source| {
+        let of = address.map_or(String::new(), |address| format!(" of {address}"));
+        SessionError::Listen { ports, of, source }
+    })
 }
 
 fn options() -> SocketOptions {

@@ -32,6 +32,8 @@ pub struct Counters {
     pub unauthenticated: u64,
     /// Completed handshakes: more than one if an end was restarted or connectivity was lost.
     pub sessions: u64,
+    /// How often another client with the key has taken the place of one that was still sending.
+    pub displaced: u64,
     /// How often the client's address changed.
     pub moves: u64,
     /// How often the client changed its port.

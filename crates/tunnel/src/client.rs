@@ -8,7 +8,7 @@ use crate::network::Network;
 use crate::pipe::Pipe;
 use crate::underlay_route::UnderlayRoute;
 use crate::unreachable::Unreachable;
-use crate::wire::{DecodeError, Message, VERSION};
+use crate::wire::{DecodeError, EndReason, Message, VERSION};
 use exm_os::{AddressGuard, AnyOf, KillSwitch, Netlink};
 use exm_packet::Packet;
 use exm_session::{Application, Session, Sink, Source, State};
@@ -239,7 +239,7 @@ impl Client {
         }
         refuse_conflict(&Netlink::open()?, network, &[])?;
         let mut device = Device::new(&self.plan.device, mtu)?;
-        device.set_addresses(network.addresses(End::Client))?;
+        device.set_addresses(&network.addresses(End::Client))?;
         let guard = guard(&device, network, 0)?;
         let unreachable = Unreachable::new(&self.plan.routes)?;
         let underlay = UnderlayRoute::new(self.plan.routes.clone());
@@ -295,7 +295,7 @@ impl Joined {
         }
         let device = self.pipe.device_mut();
         device.set_mtu(mtu)?;
-        device.set_addresses(network.addresses(End::Client))?;
+        device.set_addresses(&network.addresses(End::Client))?;
         self.network = network;
         self.add_routes(routes)
     }
@@ -317,7 +317,7 @@ impl Joined {
     ) -> Result<(), TunnelError> {
         let device = self.pipe.device_mut();
         if device.revive()? {
-            device.set_addresses(self.network.addresses(End::Client))?;
+            device.set_addresses(&self.network.addresses(End::Client))?;
             notices.push(
                 "another program took the tunnel's device down: it is up again; without a kill switch, \
                  traffic left outside the tunnel"
@@ -443,6 +443,10 @@ impl Sink for Client {
             Err(DecodeError::Version(theirs)) if self.joined.is_none() => {
                 self.failed = Some(TunnelError::Version { theirs, ours: VERSION });
             }
+            Ok(Message::Ended(EndReason::Displaced(by))) => {
+                self.failed = Some(TunnelError::Displaced { by });
+            }
+            Ok(Message::Ended(EndReason::Revoked)) => self.failed = Some(TunnelError::Revoked),
             _ => {
                 if let Some(joined) = &mut self.joined {
                     joined.pipe.count_malformed();

@@ -87,8 +87,8 @@ impl Device {
     }
 
     /// Sets its addresses, and removes all others.
-    pub(crate) fn set_addresses(&mut self, wanted: [IpNet; 2]) -> Result<(), TunnelError> {
-        for address in wanted {
+    pub(crate) fn set_addresses(&mut self, wanted: &[IpNet]) -> Result<(), TunnelError> {
+        for &address in wanted {
             if self.addresses.contains(&address) {
                 continue;
             }

@@ -1,10 +1,11 @@
 //! [`TunnelError`]: why a tunnel fails.
 
+use crate::clients::ClientsError;
 use crate::network::Network;
 use exm_os::{ForwardingError, NetlinkError, TunInterfaceError};
 use ipnet::IpNet;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// Why a tunnel cannot be set up, or ends.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +61,23 @@ pub enum TunnelError {
     /// The other end is not a tunnel.
     #[error("the server responds, but not as a tunnel: was it started by \"exm tunnel serve\"?")]
     NoTunnel,
+    /// The file of the server's clients is unusable.
+    #[error(transparent)]
+    Clients(#[from] ClientsError),
+    /// Another client has the same key.
+    #[error(
+        "another client with this key has connected from {by}, and a server serves only the one that connected \
+         last: give each client a key of its own (\"exm tunnel clients add\" on the server)"
+    )]
+    Displaced {
+        /// Its address.
+        by: SocketAddr,
+    },
+    /// The server's administrator has revoked the key.
+    #[error(
+        "the server accepts this key no longer: it was revoked there (\"exm tunnel clients revoke\")"
+    )]
+    Revoked,
     /// The other end has another version.
     #[error(
         "the other end speaks version {theirs} of the tunnel's protocol, this one {ours}: \

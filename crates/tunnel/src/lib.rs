@@ -10,6 +10,9 @@
 //! sent in turn as the session's window allows. The other end writes them to a TUN device of its own, and
 //! forwards them with its own source address.
 //!
+//! A [`Server`] serves one client; a [`SharedServer`] serves those of a file, [`Clients`], by a
+//! [`Listener`](exm_session::Listener).
+//!
 //! [`FlowQueues`] does no I/O. [`Server`] and [`Client`] are applications of a
 //! [`Session`](exm_session::Session); they start no threads.
 
@@ -17,6 +20,8 @@
 mod bypass;
 #[cfg(target_os = "linux")]
 mod client;
+#[cfg(target_os = "linux")]
+mod clients;
 #[cfg(target_os = "linux")]
 mod device;
 #[cfg(target_os = "linux")]
@@ -32,6 +37,8 @@ mod pipe;
 #[cfg(target_os = "linux")]
 mod server;
 #[cfg(target_os = "linux")]
+mod shared_server;
+#[cfg(target_os = "linux")]
 mod underlay_route;
 #[cfg(target_os = "linux")]
 mod unreachable;
@@ -40,6 +47,8 @@ mod wire;
 
 #[cfg(target_os = "linux")]
 pub use client::{Client, ClientPlan};
+#[cfg(target_os = "linux")]
+pub use clients::{Clients, ClientsError, Lease};
 #[cfg(target_os = "linux")]
 pub use error::TunnelError;
 pub use exm_packet::Flow;
@@ -53,4 +62,6 @@ pub use pipe::{Counters, Pipe};
 #[cfg(target_os = "linux")]
 pub use server::{Server, ServerPlan};
 #[cfg(target_os = "linux")]
-pub use wire::{DecodeError, Message};
+pub use shared_server::{Member, SharedServer, drive_shared};
+#[cfg(target_os = "linux")]
+pub use wire::{DecodeError, EndReason, Message};

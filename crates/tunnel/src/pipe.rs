@@ -4,6 +4,7 @@ use crate::device::Device;
 use crate::error::TunnelError;
 use crate::flows::{FlowQueues, Tally};
 use crate::ledger::Ledger;
+use exm_os::Tun;
 use exm_packet::{Packet, clamp_mss, too_big};
 use exm_session::Settings;
 use exm_units::{Bytes, Instant};
@@ -12,7 +13,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// The largest IP packet.
-const ROOM: usize = 65_535;
+pub(crate) const ROOM: usize = 65_535;
 /// The most packets read in one call.
 const MAX_READS: usize = 64;
 
@@ -35,22 +36,65 @@ pub struct Counters {
     pub clamped: u64,
 }
 
+/// The packets of one session: those queued for it, and those received from it.
+#[derive(Debug)]
+pub(crate) struct Carrier {
+    pub(crate) queues: FlowQueues,
+    pub(crate) ledger: Ledger,
+    pub(crate) counters: Counters,
+}
+
+impl Carrier {
+    /// For a session that carries datagrams of up to `largest` bytes.
+    pub(crate) fn new(largest: usize) -> Carrier {
+        let queues = FlowQueues::new(Bytes::new(largest as u64), Settings::OVERHEAD);
+        Carrier { queues, ledger: Ledger::default(), counters: Counters::default() }
+    }
+
+    /// Queues `bytes`, a packet of this machine that was parsed as `packet`, for a session whose other end has an
+    /// MTU of `mtu` bytes. If it is larger, the ICMP error from `from` is returned, if there should be one.
+    pub(crate) fn send(
+        &mut self,
+        now: Instant,
+        (packet, bytes): (&Packet, &mut [u8]),
+        mtu: u16,
+        from: Option<IpAddr>,
+    ) -> Option<Vec<u8>> {
+        if bytes.len() > usize::from(mtu) {
+            self.counters.too_big += 1;
+            return too_big(bytes, packet, mtu, from?);
+        }
+        if clamp_mss(bytes, packet, mtu) {
+            self.counters.clamped += 1;
+        }
+        self.queues.push(now, packet, bytes.to_vec());
+        None
+    }
+
+    /// Passes `bytes`, received from the session and parsed as `packet`, to the machine by `tun`.
+    pub(crate) fn write(&mut self, now: Instant, (packet, bytes): (&Packet, &[u8]), tun: &Tun) {
+        let cost = bytes.len() as u64 + Settings::OVERHEAD.get();
+        if tun.write(&[IoSlice::new(bytes)]).unwrap_or(false) {
+            self.counters.received.add(cost);
+            self.ledger.record(now, packet.flow, cost);
+        } else {
+            self.counters.refused += 1;
+        }
+    }
+}
+
 /// Carries packets between a TUN device and a session.
 #[derive(Debug)]
 pub struct Pipe {
     device: Device,
-    queues: FlowQueues,
-    ledger: Ledger,
-    counters: Counters,
+    carrier: Carrier,
     buffer: Vec<u8>,
 }
 
 impl Pipe {
     /// Connects `device` to a session that carries datagrams of up to `largest` bytes.
     pub(crate) fn new(device: Device, largest: usize) -> Pipe {
-        let queues = FlowQueues::new(Bytes::new(largest as u64), Settings::OVERHEAD);
-        let (ledger, counters) = (Ledger::default(), Counters::default());
-        Pipe { device, queues, ledger, counters, buffer: vec![0; ROOM] }
+        Pipe { device, carrier: Carrier::new(largest), buffer: vec![0; ROOM] }
     }
 
     /// The name of its device.
@@ -70,17 +114,17 @@ impl Pipe {
 
     /// The queues of packets to send.
     pub fn queues(&self) -> &FlowQueues {
-        &self.queues
+        &self.carrier.queues
     }
 
     /// The packets received, by flow.
     pub fn ledger(&self) -> &Ledger {
-        &self.ledger
+        &self.carrier.ledger
     }
 
     /// Its counters.
     pub fn counters(&self) -> Counters {
-        self.counters
+        self.carrier.counters
     }
 
     pub(crate) fn device(&self) -> &Device {
@@ -92,15 +136,15 @@ impl Pipe {
     }
 
     pub(crate) fn queues_mut(&mut self) -> &mut FlowQueues {
-        &mut self.queues
+        &mut self.carrier.queues
     }
 
     pub(crate) fn count_malformed(&mut self) {
-        self.counters.malformed += 1;
+        self.carrier.counters.malformed += 1;
     }
 
     pub(crate) fn count_foreign(&mut self) {
-        self.counters.foreign += 1;
+        self.carrier.counters.foreign += 1;
     }
 
     /// Reads packets of the machine into the queues, which hold no more than `deliverable`.
@@ -108,7 +152,7 @@ impl Pipe {
     /// # Errors
     /// The device is gone.
     pub(crate) fn read(&mut self, now: Instant, deliverable: Bytes) -> Result<(), TunnelError> {
-        self.queues.set_bound(deliverable);
+        self.carrier.queues.set_bound(deliverable);
         for _ in 0..MAX_READS {
             let read = self.device.tun().read(&mut self.buffer).map_err(TunnelError::Gone)?;
             let Some(length) = read else { break };
@@ -121,34 +165,19 @@ impl Pipe {
     fn send(&mut self, now: Instant, length: usize) {
         let (mtu, bytes) = (self.device.mtu(), &mut self.buffer[..length]);
         let Ok(packet) = Packet::parse(bytes) else {
-            self.counters.malformed += 1;
+            self.carrier.counters.malformed += 1;
             return;
         };
-        if length > usize::from(mtu) {
-            self.counters.too_big += 1;
-            let from = self.device.address(packet.flow.from.0);
-            let error = from.and_then(|from| too_big(bytes, &packet, mtu, from));
-            if let Some(error) = error {
-                // If it is lost, the next packet causes another one.
-                let _ = self.device.tun().write(&[IoSlice::new(&error)]);
-            }
-            return;
+        let from = self.device.address(packet.flow.from.0);
+        if let Some(error) = self.carrier.send(now, (&packet, bytes), mtu, from) {
+            // If it is lost, the next packet causes another one.
+            let _ = self.device.tun().write(&[IoSlice::new(&error)]);
         }
-        if clamp_mss(bytes, &packet, mtu) {
-            self.counters.clamped += 1;
-        }
-        self.queues.push(now, &packet, bytes.to_vec());
     }
 
     /// Passes `bytes`, received from the session and parsed as `packet`, to the machine.
     pub(crate) fn write(&mut self, now: Instant, packet: &Packet, bytes: &[u8]) {
-        let cost = bytes.len() as u64 + Settings::OVERHEAD.get();
-        if self.device.tun().write(&[IoSlice::new(bytes)]).unwrap_or(false) {
-            self.counters.received.add(cost);
-            self.ledger.record(now, packet.flow, cost);
-        } else {
-            self.counters.refused += 1;
-        }
+        self.carrier.write(now, (packet, bytes), self.device.tun());
     }
 }
 

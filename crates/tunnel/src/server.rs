@@ -4,7 +4,7 @@ use crate::device::{Device, End};
 use crate::error::TunnelError;
 use crate::network::Network;
 use crate::pipe::Pipe;
-use crate::wire::{DecodeError, Message, VERSION};
+use crate::wire::{DecodeError, Message, VERSION, displaced};
 use exm_os::{Egress, Forwarding, Netlink};
 use exm_packet::Packet;
 use exm_session::{Application, Session, Sink, Source};
@@ -37,8 +37,8 @@ impl Default for ServerPlan {
 }
 
 /// The end that forwards the client's packets with this machine's source address, and replies back. It serves
-/// one client, the one with the key that connected last; several clients need several servers, each with its
-/// own key and port.
+/// one client, the one with the key that connected last; a client that this displaces is told so. For several
+/// clients there is [`SharedServer`](crate::SharedServer).
 ///
 /// It creates a TUN device, and has the machine forward packets from that to its uplink, and replies back
 /// ([`Forwarding`]). All of it is removed when this is dropped or the process ends, however it ends.
@@ -64,17 +64,9 @@ impl Server {
         let largest = u16::try_from(session.settings().max_payload()).unwrap_or(u16::MAX);
         let network = free_network(session, plan.network)?;
         let mut device = Device::new(&plan.device, largest)?;
-        device.set_addresses(network.addresses(End::Server))?;
+        device.set_addresses(&network.addresses(End::Server))?;
         let pipe = Pipe::new(device, usize::from(largest));
-        let egress =
-            if plan.is_private { Egress::Nowhere } else { Egress::Uplink(plan.allowed.clone()) };
-        let has_v6 = Path::new("/proc/sys/net/ipv6").exists();
-        let networks = [Some(network.ipv4()), has_v6.then(|| network.ipv6())];
-        let forwarding = networks
-            .into_iter()
-            .flatten()
-            .map(|network| Forwarding::new(pipe.device_name(), network, &egress));
-        let forwarding = forwarding.collect::<Result<_, _>>()?;
+        let forwarding = forwarding(pipe.device_name(), network, plan)?;
         Ok(Server { pipe, network, forwarding, largest, welcome: None, failed: None })
     }
 
@@ -100,21 +92,43 @@ impl Server {
         if device.set_mtu(mtu)? {
             self.forwarding.iter().try_for_each(Forwarding::renew).map_err(TunnelError::Renewal)?;
         }
-        device.set_addresses(self.network.addresses(End::Server))?;
+        device.set_addresses(&self.network.addresses(End::Server))?;
         self.welcome = Some(Message::Welcome { mtu, network: self.network }.encode());
         Ok(())
     }
 }
 
+/// Forwards packets of IPv4 and, if this machine has it, IPv6 from `network` behind `device`, as far as `plan`
+/// allows.
+pub(crate) fn forwarding(
+    device: &str,
+    network: Network,
+    plan: &ServerPlan,
+) -> Result<Vec<Forwarding>, TunnelError> {
+    let egress =
+        if plan.is_private { Egress::Nowhere } else { Egress::Uplink(plan.allowed.clone()) };
+    let has_v6 = Path::new("/proc/sys/net/ipv6").exists();
+    let networks = [Some(network.ipv4()), has_v6.then(|| network.ipv6())];
+    let networks = networks.into_iter().flatten();
+    let forwarding = networks.map(|network| Forwarding::new(device, network, &egress));
+    Ok(forwarding.collect::<Result<_, _>>()?)
+}
+
+/// Refuses `network` if this machine has an address in it.
+pub(crate) fn refuse_taken(network: Network) -> Result<Network, TunnelError> {
+    let used = Netlink::open()?.all_addresses()?;
+    match used.iter().map(IpNet::addr).find(|ip| network.contains(*ip)) {
+        Some(used) => Err(TunnelError::Taken { network, used }),
+        None => Ok(network),
+    }
+}
+
 /// The network `wanted`, or an unused one, which usually is the same each time.
 fn free_network(session: &Session, wanted: Option<Network>) -> Result<Network, TunnelError> {
-    let used: Vec<IpAddr> = Netlink::open()?.all_addresses()?.iter().map(IpNet::addr).collect();
     if let Some(network) = wanted {
-        return match used.into_iter().find(|ip| network.contains(*ip)) {
-            Some(used) => Err(TunnelError::Taken { network, used }),
-            None => Ok(network),
-        };
+        return refuse_taken(network);
     }
+    let used: Vec<IpAddr> = Netlink::open()?.all_addresses()?.iter().map(IpNet::addr).collect();
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let port = session.local_address().map_or(0, |address| address.port());
     Network::choose(&format!("{}:{port}", host.trim()), &used).ok_or(TunnelError::NoNetwork)
@@ -125,6 +139,7 @@ impl Application for Server {
         if let Some(error) = self.failed.take() {
             return Err(error.into());
         }
+        session.set_farewell(displaced);
         Ok(self.pipe.read(session.clock().now(), session.deliverable())?)
     }
 

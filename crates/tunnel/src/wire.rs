@@ -1,16 +1,17 @@
 //! [`Message`]: the control messages of a tunnel.
 //!
 //! A datagram of the session is either an unmodified IP packet, whose first four bits are 4 or 6, or a
-//! message, whose first byte is 1 or 2 and whose second byte is the version. Integers are big-endian.
+//! message, whose first byte is 1, 2 or 3 and whose second byte is the version. Integers are big-endian.
 
 use crate::network::Network;
 use ipnet::IpNet;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// The version of this program.
 pub(crate) const VERSION: u8 = 1;
 const HELLO: u8 = 1;
 const WELCOME: u8 = 2;
+const ENDED: u8 = 3;
 /// The least MTU of IPv4 (RFC 791, section 3.2).
 const MIN_MTU: u16 = 68;
 
@@ -29,6 +30,22 @@ pub enum Message {
         /// The network of both addresses.
         network: Network,
     },
+    /// The server serves this client no longer. Clients that do not know this message ignore it.
+    Ended(EndReason),
+}
+
+/// Why a server ends the session of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndReason {
+    /// Its key was revoked.
+    Revoked,
+    /// Another client with its key has connected from this address.
+    Displaced(SocketAddr),
+}
+
+impl EndReason {
+    const REVOKED: u8 = 0;
+    const DISPLACED: u8 = 1;
 }
 
 /// Why bytes are not a message.
@@ -56,6 +73,18 @@ impl Message {
                 bytes.extend_from_slice(&base.to_be_bytes());
                 bytes.push(network.ipv4().prefix_len());
             }
+            Message::Ended(EndReason::Revoked) => {
+                bytes.extend_from_slice(&[ENDED, VERSION, EndReason::REVOKED]);
+            }
+            Message::Ended(EndReason::Displaced(by)) => {
+                bytes.extend_from_slice(&[ENDED, VERSION, EndReason::DISPLACED]);
+                let ip = match by.ip() {
+                    IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+                    IpAddr::V6(ip) => ip,
+                };
+                bytes.extend_from_slice(&ip.octets());
+                bytes.extend_from_slice(&by.port().to_be_bytes());
+            }
         }
         bytes
     }
@@ -75,9 +104,21 @@ impl Message {
                 let network = net.and_then(Network::new).ok_or(DecodeError::Malformed)?;
                 Ok(Message::Welcome { mtu: mtu([high, low])?, network })
             }
+            [ENDED, VERSION, EndReason::REVOKED] => Ok(Message::Ended(EndReason::Revoked)),
+            [ENDED, VERSION, EndReason::DISPLACED, ref ip @ .., high, low] => {
+                let ip: [u8; 16] = ip.try_into().map_err(|_| DecodeError::Malformed)?;
+                let ip = Ipv6Addr::from(ip).to_canonical();
+                let by = SocketAddr::new(ip, u16::from_be_bytes([high, low]));
+                Ok(Message::Ended(EndReason::Displaced(by)))
+            }
             _ => Err(DecodeError::Malformed),
         }
     }
+}
+
+/// What a server tells a client that another one, at `by`, has displaced.
+pub(crate) fn displaced(by: SocketAddr) -> Vec<u8> {
+    Message::Ended(EndReason::Displaced(by)).encode()
 }
 
 fn mtu(bytes: [u8; 2]) -> Result<u16, DecodeError> {
@@ -93,7 +134,11 @@ mod tests {
     #[test]
     fn messages_are_decoded_as_encoded() {
         let network = Network::choose("a", &[]).expect("one is free");
-        for message in [Message::Hello { mtu: 1288 }, Message::Welcome { mtu: 68, network }] {
+        let [four, six] = ["192.0.2.1:5", "[2001:db8::1]:60001"]
+            .map(|text| Message::Ended(EndReason::Displaced(text.parse().expect("an address"))));
+        let hello = Message::Hello { mtu: 1288 };
+        let revoked = Message::Ended(EndReason::Revoked);
+        for message in [hello, Message::Welcome { mtu: 68, network }, revoked, four, six] {
             let bytes = message.encode();
             assert_eq!(Message::decode(&bytes), Ok(message));
             for cut in 0..bytes.len() {
@@ -114,7 +159,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_a_message_or_not(bytes in prop::collection::vec(any::<u8>(), 0..12)) {
+        fn any_bytes_are_a_message_or_not(bytes in prop::collection::vec(any::<u8>(), 0..24)) {
             if let Ok(message) = Message::decode(&bytes) {
                 prop_assert_eq!(Message::decode(&message.encode()), Ok(message));
             }

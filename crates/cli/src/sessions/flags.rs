@@ -93,7 +93,7 @@ impl KeyFlags {
 }
 
 /// Warns if others can read the key in `file`, as wg(8) does, or if it belongs to another user, who can replace it.
-fn warn_of_readers(file: &Path) {
+pub(crate) fn warn_of_readers(file: &Path) {
     let Ok(metadata) = file.metadata() else { return };
     let (owner, user) = (metadata.uid(), Identity::current().user);
     if metadata.is_file() && owner != user && owner != 0 {

@@ -7,6 +7,8 @@ mod screen;
 mod view;
 
 pub(crate) use display::{Display, DisplayFlags, carry, code_of};
-pub(crate) use flags::{KEY, KeyFlags, ServerFlags, SproutFlags, addresses, input, servers};
+pub(crate) use flags::{
+    KEY, KeyFlags, ServerFlags, SproutFlags, addresses, input, servers, warn_of_readers,
+};
 pub(crate) use screen::{Charts, draw_rates, draw_rtts, words};
 pub(crate) use view::{Moment, View};

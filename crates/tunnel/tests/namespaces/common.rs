@@ -3,12 +3,16 @@
 use exm_datagram::Key;
 use exm_endpoint::PortRange;
 use exm_os::{Clock, Namespace};
-use exm_session::{Application, LoopControl, Session, Settings, drive};
-use exm_tunnel::{Client, ClientPlan, Server, ServerPlan};
-use exm_units::Span;
+use exm_session::{
+    Application, Listener, LoopControl, Mailbox, Session, Settings, State, Unrouted, WhenFull,
+    drive,
+};
+use exm_tunnel::{Client, ClientPlan, Server, ServerPlan, SharedServer, drive_shared};
+use exm_units::{Bytes, Span};
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -87,6 +91,26 @@ impl Networks {
         );
         networks
     }
+
+    /// Another client's network, with a link to the server.
+    pub(crate) fn another(&self, number: u8) -> Namespace {
+        let client = Namespace::new().expect("it is possible");
+        let server = self.server.path().display().to_string();
+        shell(
+            &client,
+            &format!(
+                "ip link set lo up
+             ip link add w0 type veth peer name c{number} netns {server}
+             ip address add 10.{number}.0.2/24 dev w0; ip link set w0 up"
+            ),
+        );
+        shell(
+            &self.server,
+            &format!("ip address add 10.{number}.0.1/24 dev c{number}; ip link set c{number} up"),
+        );
+        shell(&client, &format!("ip route add default via 10.{number}.0.1"));
+        client
+    }
 }
 
 /// The limit for anything that should happen soon.
@@ -129,6 +153,11 @@ impl<T> End<T> {
         self.reports.try_iter().last().unwrap_or(next)
     }
 
+    /// Whether it has reported nothing so far.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.reports.try_recv().is_err()
+    }
+
     /// Waits for a report that meets `condition`.
     pub(crate) fn wait_until(&self, condition: impl Fn(&T) -> bool) {
         assert!(eventually(|| condition(&self.report())), "no such report");
@@ -166,12 +195,10 @@ impl<T> Drop for End<T> {
     }
 }
 
-/// Runs the application that `open` creates in `network`; `report` sends reports about it every few
-/// milliseconds.
-fn run<E: Application, T: Send + 'static>(
+/// Runs `body` in a thread in `network`, with a stream that is closed when it should stop.
+fn spawn<T: Send + 'static>(
     network: &Namespace,
-    open: impl FnOnce() -> io::Result<(Session, E)> + Send + 'static,
-    report: impl Fn(&Session, &E, &Sender<T>) + Send + 'static,
+    body: impl FnOnce(&UnixStream, &Sender<T>) -> io::Result<()> + Send + 'static,
 ) -> End<T> {
     let (ours, theirs) = UnixStream::pair().expect("a pair of streams");
     theirs.set_nonblocking(true).expect("it can be set");
@@ -179,21 +206,86 @@ fn run<E: Application, T: Send + 'static>(
     let here = network.path();
     let thread = thread::spawn(move || {
         Namespace::at(&here)?.enter()?;
-        let (mut session, mut application) = open()?;
-        let clock = session.clock();
-        let mut stop = &theirs;
-        let monitor = |session: &Session, application: &E, _| {
-            report(session, application, &sender);
-            match stop.read_exact(&mut [0; 1]) {
-                // The other end was closed: nothing ever arrives.
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => LoopControl::Stop,
-                Ok(()) => LoopControl::Stop,
-                Err(_) => LoopControl::WakeAt(clock.now() + Span::from_millis(10)),
-            }
-        };
-        drive(&mut session, &mut application, theirs.as_fd(), monitor)
+        body(&theirs, &sender)
     });
     End { stop: Some(ours), thread: Some(thread), reports }
+}
+
+/// Whether to continue: until the other end of `stop` is closed, for which nothing ever arrives.
+fn control(mut stop: &UnixStream, clock: Clock) -> LoopControl {
+    match stop.read_exact(&mut [0; 1]) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => LoopControl::Stop,
+        Ok(()) => LoopControl::Stop,
+        Err(_) => LoopControl::WakeAt(clock.now() + Span::from_millis(10)),
+    }
+}
+
+/// Runs the application that `open` creates in `network`; `report` sends reports about it every few
+/// milliseconds.
+fn run<E: Application, T: Send + 'static>(
+    network: &Namespace,
+    open: impl FnOnce() -> io::Result<(Session, E)> + Send + 'static,
+    report: impl Fn(&Session, &E, &Sender<T>) + Send + 'static,
+) -> End<T> {
+    spawn(network, move |stop, sender| {
+        let (mut session, mut application) = open()?;
+        let clock = session.clock();
+        let monitor = |session: &Session, application: &E, _| {
+            report(session, application, sender);
+            control(stop, clock)
+        };
+        drive(&mut session, &mut application, stop.as_fd(), monitor)
+    })
+}
+
+/// What a server of many clients reports every few milliseconds.
+#[derive(Debug)]
+pub(crate) struct SharedView {
+    /// What the user has been told so far.
+    pub(crate) notices: Vec<String>,
+    /// Of each client: its name, its state, and its packets with addresses of others.
+    pub(crate) clients: Vec<(String, Option<State>, u64)>,
+    pub(crate) unrouted: Unrouted,
+}
+
+/// A server of the clients in `file`.
+pub(crate) fn shared_server(network: &Namespace, file: PathBuf) -> End<SharedView> {
+    spawn(network, move |stop, sender| {
+        let (clock, ports) = (Clock::start(), PortRange::single(60001));
+        let mut listener =
+            Listener::bind(clock, Settings::default(), None, ports).map_err(io::Error::other)?;
+        let mut server = SharedServer::new(&mut listener, &ServerPlan::default(), &file)?;
+        let mut notices = Vec::new();
+        let monitor = |listener: &Listener, server: &mut SharedServer, _| {
+            notices.extend(server.take_notices());
+            let state = |id| listener.stats(id).map(|stats| stats.state);
+            let clients = server.members().map(|(id, member)| {
+                (member.name().to_owned(), state(id), member.counters().foreign)
+            });
+            let (clients, unrouted) = (clients.collect(), listener.unrouted());
+            let _ = sender.send(SharedView { notices: notices.clone(), clients, unrouted });
+            control(stop, clock)
+        };
+        drive_shared(&mut listener, &mut server, stop.as_fd(), monitor)
+    })
+}
+
+/// A session of a hostile client with `key`, which sends `payloads` again and again, as fast as it may.
+pub(crate) fn hostile(network: &Namespace, key: Key, payloads: Vec<Vec<u8>>) -> End<()> {
+    spawn(network, move |stop, _| {
+        let servers = vec![SERVER.parse().expect("an address")];
+        let clock = Clock::start();
+        let mut session =
+            Session::connect(clock, key, Settings::default(), servers).map_err(io::Error::other)?;
+        let mut traffic = Mailbox::new(Bytes::new(100_000), WhenFull::DropHead);
+        let mut next = payloads.iter().cycle();
+        while control(stop, clock) != LoopControl::Stop {
+            traffic.queue.try_send(next.next().expect("it is endless").clone()).expect("it drops");
+            session.service(&mut traffic);
+            traffic.delivered.clear();
+        }
+        Ok(())
+    })
 }
 
 pub(crate) fn key() -> Key {
@@ -231,10 +323,20 @@ pub(crate) struct View {
 
 /// A client in its network.
 pub(crate) fn client(network: &Namespace, plan: ClientPlan, settings: Settings) -> End<View> {
+    client_with(network, key(), plan, settings)
+}
+
+/// A client with `key`.
+pub(crate) fn client_with(
+    network: &Namespace,
+    key: Key,
+    plan: ClientPlan,
+    settings: Settings,
+) -> End<View> {
     let open = move || {
         let servers = vec![SERVER.parse().expect("an address")];
         let mut session =
-            Session::connect(Clock::start(), key(), settings, servers).map_err(io::Error::other)?;
+            Session::connect(Clock::start(), key, settings, servers).map_err(io::Error::other)?;
         let client = Client::new(&mut session, plan)?;
         Ok((session, client))
     };

@@ -4,6 +4,7 @@
 mod common;
 mod intruders;
 mod leaks;
+mod many;
 
 use common::{Networks, client, eventually, possible, server, shell};
 use exm_os::Namespace;

@@ -1,11 +1,13 @@
 //! `exm tunnel`: all traffic of a machine over a Sprout session.
 
 mod bench;
+mod clients;
 mod connect;
 mod end;
 mod flows;
 mod run;
 mod serve;
+mod shared;
 mod summary;
 mod unblock;
 mod view;
@@ -23,12 +25,15 @@ link will soon deliver, so that a call stays smooth during a download. Both ends
 routes, rules and resolvers that they set up are removed when they end, even if they are killed; only
 the kill switch of --kill-switch stays when the client is killed.
 
-A server serves one client at a time: the last one to connect with its key. For several
-clients run several servers, each with its own key and port.
+A server with one key serves one client. For many clients, with a key each, "exm tunnel clients add"
+makes keys, and "exm tunnel serve --clients FILE" serves all of them at one UDP port. Of several clients
+with one key, the last one to connect is served; the one that it displaces is told so, and ends.
 
 Examples:
   exm tunnel serve --new-key --key-file key
   exm tunnel connect example.org --key-file key
+  exm tunnel clients add alice --key-file alice.key
+  exm tunnel serve --clients clients.toml
   exm tunnel connect example.org:60002 --key-file key --route 10.0.0.0/8 --dns 10.0.0.53
   exm tunnel bench --down lte --up lte";
 
@@ -51,6 +56,7 @@ subcommands! {
     /// Carry all of a machine's traffic over a link of unknown rate with Sprout, with a queue per flow
     {
         Serve(serve),
+        Clients(clients),
         Connect(connect),
         Bench(bench),
         Unblock(unblock),
@@ -62,7 +68,10 @@ impl Args {
     pub(crate) fn prepare(&mut self) -> Result<(), Failure> {
         match &mut self.command {
             Command::Bench(args) => args.prepare(),
-            Command::Serve(_) | Command::Connect(_) | Command::Unblock(_) => Ok(()),
+            Command::Serve(_)
+            | Command::Clients(_)
+            | Command::Connect(_)
+            | Command::Unblock(_) => Ok(()),
         }
     }
 }

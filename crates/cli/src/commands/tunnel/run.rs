@@ -44,6 +44,11 @@ pub(super) fn check_rights() -> Result<(), Failure> {
 }
 
 impl TunnelFlags {
+    /// Whether to run at real-time priority.
+    pub(super) fn is_realtime(&self) -> bool {
+        self.realtime
+    }
+
     /// The display of the tunnel; `title` is the command.
     pub(super) fn display(&self, title: &str, printing: Printing) -> Display<TunnelView> {
         Display::new(title, self.display, !printing.is_json(), TunnelView::default())
