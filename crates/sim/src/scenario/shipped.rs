@@ -13,6 +13,7 @@ macro_rules! texts {
 pub const SHIPPED: &[(&str, &str)] = texts![
     "5g",
     "adsl",
+    "call",
     "cellular",
     "datacenter",
     "dumbbell",
