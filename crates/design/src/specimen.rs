@@ -5,7 +5,7 @@ mod draw;
 pub(crate) use draw::strata;
 
 use crate::objective::Path;
-use exm_link::{Limit, QueueKind, Reordering, Service};
+use exm_link::{Aggregation, BlockErrors, Limit, QueueKind, Reordering, Service};
 use exm_random::Distribution;
 use exm_sim::dumbbell::Dumbbell;
 use exm_sim::network::{FlowSpec, LinkSpec, Network, NetworkError, Transport};
@@ -15,8 +15,8 @@ use exm_units::{Bytes, Packets, Probability, Rate, Span};
 use std::sync::Arc;
 
 /// How many quantities of a link are drawn: rate, round trip, buffer, loss, jitter, the probability of
-/// reordering and its delay.
-pub(crate) const LINK_AXES: usize = 7;
+/// reordering and its delay, medium access, block errors and their steps.
+pub(crate) const LINK_AXES: usize = 10;
 
 /// A network for evaluating tables.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,6 +89,10 @@ pub struct DrawnLink {
     pub jitter: Span,
     /// Which packets are delayed further, so that others overtake them.
     pub reordering: Reordering,
+    /// The mean time of medium access before each frame, exponentially distributed; zero without frames.
+    pub access: Span,
+    /// Which blocks fail, if any.
+    pub block_errors: Option<BlockErrors>,
 }
 
 /// A sender of a [`Mixed`] network.
@@ -215,6 +219,8 @@ impl Mixed {
             queue: QueueKind::default(),
             jitter: Span::ZERO,
             reordering: LinkSpec::NO_REORDERING,
+            access: Span::ZERO,
+            block_errors: None,
         };
         let sender = |&rtt| DrawnSender {
             class,
@@ -242,13 +248,19 @@ impl Mixed {
                 Span::ZERO => LinkSpec::NO_JITTER,
                 mean => Distribution::Exponential { mean: mean.as_secs_f64() },
             };
-            LinkSpec::bottleneck(service, limit)
+            let aggregation = (!link.access.is_zero()).then(|| {
+                let mean = link.access.as_secs_f64();
+                Aggregation::default().access(Distribution::Exponential { mean })
+            });
+            let spec = LinkSpec::bottleneck(service, limit)
                 .ends(link.ends.0, link.ends.1)
                 .delay(link.delay)
                 .loss(link.loss)
                 .queue(link.queue.clone())
                 .jitter(jitter)
-                .reordering(link.reordering)
+                .reordering(link.reordering);
+            let spec = aggregation.map_or(spec.clone(), |frames| spec.aggregation(frames));
+            link.block_errors.map_or(spec.clone(), |errors| spec.block_errors(errors))
         });
         let flows = self.senders.iter().map(|sender| {
             let links = sender.path.iter().chain(&sender.back);

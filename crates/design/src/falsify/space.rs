@@ -138,6 +138,8 @@ impl Space {
                 queue: QueueKind::default(),
                 jitter: if index == 0 { jitter } else { Span::ZERO },
                 reordering: if index == 0 { reordering } else { LinkSpec::NO_REORDERING },
+                access: Span::ZERO,
+                block_errors: None,
             }
         };
         let links: Vec<((usize, usize), Rate)> = match (hops, two_way) {

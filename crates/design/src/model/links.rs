@@ -5,7 +5,7 @@ use super::error::Problem;
 use super::quantities::Buffer;
 use super::section::{Section, Value, parsed, scalar};
 use super::traces::{self, NamedTrace};
-use exm_link::{QueueKind, Reordering};
+use exm_link::{BlockErrors, QueueKind, Reordering};
 use exm_units::{Bytes, Probability, Rate, RateText, Span};
 use std::fmt;
 
@@ -41,12 +41,29 @@ pub(crate) struct Link {
     pub(crate) reorder: Choice<Probability>,
     /// For how long.
     pub(crate) reorder_delay: Choice<Span>,
+    /// The mean time of medium access before each frame, exponentially distributed; zero without frames.
+    pub(crate) access: Choice<Span>,
+    /// The probability that a transmission of a block fails, and the time of a retransmission.
+    pub(crate) block_errors: Choice<Probability>,
+    pub(crate) block_step: Choice<Span>,
 }
 
 impl Link {
     /// What describes a link in `[network]`.
-    pub(super) const KEYS: [&str; 9] =
-        ["rate", "trace", "rtt", "buffer", "loss", "queue", "jitter", "reorder", "reorder_delay"];
+    pub(super) const KEYS: [&str; 12] = [
+        "rate",
+        "trace",
+        "rtt",
+        "buffer",
+        "loss",
+        "queue",
+        "jitter",
+        "reorder",
+        "reorder_delay",
+        "access",
+        "block_errors",
+        "block_step",
+    ];
 
     /// The link of `section`: the first of a model, in `[network]`, or one of `[[link]]`.
     pub(super) fn read(section: Section<'_>, packet: Bytes) -> Result<Link, Problem> {
@@ -71,6 +88,9 @@ impl Link {
             jitter: read_variation(section, "jitter", Span::ZERO)?,
             reorder: read_probability(section, "reorder", "a probability of reordering")?,
             reorder_delay: read_reorder_delay(section)?,
+            access: read_variation(section, "access", Span::ZERO)?,
+            block_errors: read_probability(section, "block_errors", "a probability of errors")?,
+            block_step: read_block_step(section)?,
         })
     }
 
@@ -80,14 +100,18 @@ impl Link {
         self.traces.get(index.min(self.traces.len().saturating_sub(1)))
     }
 
-    /// Whether every packet has the same propagation delay.
+    /// Whether every packet takes the same time to cross it, but for the queue.
     pub(crate) fn has_constant_delay(&self) -> bool {
-        self.jitter.ends().1.is_zero() && self.reorder.ends().1 == Probability::ZERO
+        let never = |choice: &Choice<Probability>| choice.ends().1 == Probability::ZERO;
+        self.jitter.ends().1.is_zero()
+            && never(&self.reorder)
+            && self.access.ends().1.is_zero()
+            && never(&self.block_errors)
     }
 
-    /// How many values its rate, round trip, buffer, loss, jitter, probability of reordering and its delay
-    /// have; none for a range.
-    pub(super) fn counts(&self) -> [(&'static str, Option<usize>); 7] {
+    /// How many values its rate, round trip, buffer, loss, jitter, probability of reordering and its delay,
+    /// medium access, block errors and their steps have; none for a range.
+    pub(super) fn counts(&self) -> [(&'static str, Option<usize>); 10] {
         [
             ("rate", self.rate.count()),
             ("rtt", self.rtt.count()),
@@ -96,6 +120,9 @@ impl Link {
             ("jitter", self.jitter.count()),
             ("reorder", self.reorder.count()),
             ("reorder_delay", self.reorder_delay.count()),
+            ("access", self.access.count()),
+            ("block_errors", self.block_errors.count()),
+            ("block_step", self.block_step.count()),
         ]
     }
 
@@ -131,10 +158,16 @@ impl Link {
         if !self.jitter.ends().1.is_zero() {
             writeln!(f, "jitter = {}", self.jitter)?;
         }
-        if self.reorder.ends().1 == Probability::ZERO {
+        if self.reorder.ends().1 != Probability::ZERO {
+            writeln!(f, "reorder = {}\nreorder_delay = {}", self.reorder, self.reorder_delay)?;
+        }
+        if !self.access.ends().1.is_zero() {
+            writeln!(f, "access = {}", self.access)?;
+        }
+        if self.block_errors.ends().1 == Probability::ZERO {
             return Ok(());
         }
-        writeln!(f, "reorder = {}\nreorder_delay = {}", self.reorder, self.reorder_delay)
+        writeln!(f, "block_errors = {}\nblock_step = {}", self.block_errors, self.block_step)
     }
 }
 
@@ -262,6 +295,14 @@ fn read_reorder_delay(section: Section<'_>) -> Result<Choice<Span>, Problem> {
         return Err(section.problem("reorder_delay", what));
     }
     read_variation(section, "reorder_delay", Reordering::DEFAULT_EXTRA)
+}
+
+fn read_block_step(section: Section<'_>) -> Result<Choice<Span>, Problem> {
+    if let (Some(_), None) = (section.get("block_step"), section.get("block_errors")) {
+        let what = "no blocks fail: add \"block_errors\", the probability of it";
+        return Err(section.problem("block_step", what));
+    }
+    read_variation(section, "block_step", BlockErrors::default().step)
 }
 
 fn read_loss(section: Section<'_>) -> Result<Choice<Probability>, Problem> {

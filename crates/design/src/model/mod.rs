@@ -61,6 +61,9 @@ const MAX_SPECIMENS: usize = 1_000_000;
 /// | `jitter` | mean of an exponential time that is added to each packet's propagation delay; packets keep their order | none |
 /// | `reorder` | probability that a packet is held back, so that others overtake it | `0` |
 /// | `reorder_delay` | for how long | `"10 ms"` |
+/// | `access` | the link transmits in frames, as Wi-Fi does, each after medium access of this mean, exponential | none |
+/// | `block_errors` | probability that a transmission of a block fails, on a cellular link | `0` |
+/// | `block_step` | the time of its retransmission | `"8 ms"` |
 /// | `trace` | instead of `rate`: a file of delivery opportunities, relative to the model, or a synthetic trace such as `"lte, seed 2"`; or a list of them | |
 /// | `queue` | discipline at the link, such as `"codel"` or `"codel target=10ms"` | `"drop-tail"` |
 /// | `packet_size` | of every packet | `"1500 B"` |

@@ -42,7 +42,7 @@ const SECTIONS: [(&str, &[&str]); 10] = [
     ("part", &["weight", "duration", "network", "link", "traffic", "sender"]),
 ];
 
-const NETWORK: [&str; 12] = [
+const NETWORK: [&str; 15] = [
     "rate",
     "trace",
     "rtt",
@@ -53,11 +53,14 @@ const NETWORK: [&str; 12] = [
     "jitter",
     "reorder",
     "reorder_delay",
+    "access",
+    "block_errors",
+    "block_step",
     "packet_size",
     "draw",
 ];
 
-const LINK: [&str; 12] = [
+const LINK: [&str; 15] = [
     "name",
     "from",
     "to",
@@ -70,6 +73,9 @@ const LINK: [&str; 12] = [
     "jitter",
     "reorder",
     "reorder_delay",
+    "access",
+    "block_errors",
+    "block_step",
 ];
 
 const SENDER: [&str; 14] = [

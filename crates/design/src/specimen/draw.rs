@@ -2,11 +2,11 @@
 
 use super::{DrawnLink, DrawnSender, LINK_AXES, Layout, Mixed, Specimen};
 use crate::model::{Class, Draw, Link, Model, Networks, Part, Role, Senders};
-use exm_link::{QueueKind, Reordering};
+use exm_link::{BlockErrors, QueueKind, Reordering};
 use exm_random::{Purpose, Stream};
 use exm_sim::dumbbell::Dumbbell;
 use exm_sim::network::{Host, Network, NetworkError, Transport};
-use exm_units::Span;
+use exm_units::{Probability, Span};
 use std::sync::Arc;
 
 /// The purposes of the random streams of a draw. Each quantity has its own stream, so that a change of one range
@@ -25,6 +25,8 @@ enum Axis {
     Class(usize, usize),
     /// One of the three quantities of how a link's delay varies.
     Variation(usize, usize),
+    /// One of the three quantities of a link's frames and block errors.
+    Effect(usize, usize),
     /// Whether a specimen is of the model's own networks or of a part, and which.
     Kind,
     /// The seed of a part's own streams.
@@ -48,6 +50,7 @@ impl Axis {
             Axis::Class(class, quantity) => 2000 + 2 * class + quantity,
             Axis::Presence(class) => 3000 + class,
             Axis::Variation(link, quantity) => 4000 + 3 * link + quantity,
+            Axis::Effect(link, quantity) => 1_000_000 + 3 * link + quantity,
             Axis::Kind => 5000,
             Axis::Part(part) => 5001 + part,
         }
@@ -127,6 +130,9 @@ impl Model {
         let varied =
             |link| [0, 1, 2].map(|axis| strata(count, &mut stream(Axis::Variation(link, axis))));
         let variations: Vec<[Vec<f64>; 3]> = (0..links).map(varied).collect();
+        let affected =
+            |link| [0, 1, 2].map(|axis| strata(count, &mut stream(Axis::Effect(link, axis))));
+        let effects: Vec<[Vec<f64>; 3]> = (0..links).map(affected).collect();
         let classes: Vec<[Vec<f64>; 2]> = (0..self.own_classes().len())
             .map(|class| [0, 1].map(|axis| strata(count, &mut stream(Axis::Class(class, axis)))))
             .collect();
@@ -137,9 +143,11 @@ impl Model {
             let [rate, rtt, senders, buffer, loss] = plain(i);
             let further = further.iter().map(|axes| axes.each_ref().map(|axis| axis[i]));
             let plain = std::iter::once([rate, rtt, buffer, loss]).chain(further);
-            let links = plain.zip(&variations).map(|([rate, rtt, buffer, loss], varied)| {
+            let varied = variations.iter().zip(&effects);
+            let links = plain.zip(varied).map(|([rate, rtt, buffer, loss], (varied, affected))| {
                 let [jitter, reorder, delay] = varied.each_ref().map(|axis| axis[i]);
-                [rate, rtt, buffer, loss, jitter, reorder, delay]
+                let [access, errors, step] = affected.each_ref().map(|axis| axis[i]);
+                [rate, rtt, buffer, loss, jitter, reorder, delay, access, errors, step]
             });
             let links: Vec<_> = links.collect();
             let classes = classes.iter().map(|axes| axes.each_ref().map(|axis| axis[i]));
@@ -216,7 +224,7 @@ impl Model {
                 return self.dumbbell(quantiles);
             }
             let [rate, rtt, senders, buffer, loss] = quantiles;
-            let link = [rate, rtt, buffer, loss, 0.0, 0.0, 0.0];
+            let link = [rate, rtt, buffer, loss, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
             self.mixed(&[link], &[[senders, rtt]], |_| true)
         };
         (0..count).map(combination).collect()
@@ -256,7 +264,8 @@ impl Model {
         let drawn = drawn.zip(&rtts).zip(&self.networks.ends);
         let duration = self.design().duration;
         let links = drawn.map(|(((link, at), &rtt), &ends)| {
-            let &[rate, _, buffer, loss, jitter, reorder, reorder_delay] = at;
+            let &[rate, _, buffer, loss, jitter, reorder, reorder_delay, access, errors, step] = at;
+            let errors = link.block_errors.at(errors);
             let Link { rate: rates, buffer: buffers, loss: losses, queue, .. } = link;
             let trace = link.trace_at(rate);
             let rate = trace.map_or_else(|| rates.at(rate), |trace| trace.rate_until(duration));
@@ -273,6 +282,10 @@ impl Model {
                     probability: link.reorder.at(reorder),
                     extra: link.reorder_delay.at(reorder_delay),
                 },
+                access: link.access.at(access),
+                block_errors: (errors > Probability::ZERO).then(|| {
+                    BlockErrors::default().probability(errors).step(link.block_step.at(step))
+                }),
             }
         });
         let senders = self.own_classes().iter().zip(classes).enumerate();

@@ -60,6 +60,26 @@ fn delays_vary_within_their_ranges_and_cost_points() {
     assert_eq!(model(&with("jitter = \"0 s\"")).fingerprint(), model(PLAIN).fingerprint());
 }
 
+#[test]
+fn frames_and_block_errors_vary_within_their_ranges_and_cost_points() {
+    let wifi = model(&with("access = \"0.5..2 ms\""));
+    let nr = model(&with("block_errors = \"5..10 %\"\nblock_step = \"2..5 ms\""));
+    for varied in [&wifi, &nr] {
+        assert_eq!(model(&varied.to_string()).to_string(), varied.to_string());
+        assert!(mean_score(varied, 10) < mean_score(&model(PLAIN), 10));
+        assert_ne!(varied.fingerprint(), model(PLAIN).fingerprint());
+    }
+    for network in mixed(&wifi, 16) {
+        assert!((0.5..=2.0).contains(&network.links[0].access.as_millis_f64()));
+        assert_eq!(network.links[0].block_errors, None);
+    }
+    for network in mixed(&nr, 16) {
+        let errors = network.links[0].block_errors.expect("blocks fail");
+        assert!((0.05..=0.1).contains(&errors.probability.get()));
+        assert!((2.0..=5.0).contains(&errors.step.as_millis_f64()));
+    }
+}
+
 const PARTS: &str = r#"
     [[part]]
     weight = "25 %"
@@ -175,6 +195,7 @@ fn what_varies_in_no_way_is_refused() {
         ("jitter = \"5\"", "m.toml:6: \"5\" is not a time: give one such as \"5 ms\""),
         ("reorder = 2", "a reorder of 2 is out of bounds"),
         ("reorder_delay = \"5 ms\"", "m.toml:6: no packets are held back: add \"reorder\""),
+        ("block_step = \"5 ms\"", "m.toml:6: no blocks fail: add \"block_errors\""),
         ("trace = \"lte\"", "m.toml:6: a link has a rate or a trace: take one of them out"),
         ("draw = \"grid\"\njitter = [\"0 s\", \"1 ms\"]", "give \"jitter\" one value"),
     ] {
