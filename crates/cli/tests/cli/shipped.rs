@@ -12,6 +12,7 @@ fn shipped_models_scenarios_and_experiments_are_known_by_name() {
     assert_eq!(scored["contenders"].as_array().map(Vec::len), Some(2));
     for name in [
         "adsl",
+        "call",
         "cellular",
         "dumbbell",
         "l4s",
