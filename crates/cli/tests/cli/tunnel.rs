@@ -309,13 +309,13 @@ fn clients_are_added_listed_and_revoked() {
 
 /// Two clients of one server, of which one is revoked.
 const MANY: &str = r#"
-$exm tunnel clients add a --key-file a.key --network 10.77.0.0/24 >/dev/null 2>&1
+$exm tunnel clients add a --key-file a.key --network 10.77.0.0/16 >/dev/null 2>&1
 $exm tunnel clients add b --key-file b.key >/dev/null 2>&1
 $exm tunnel serve --clients clients.toml --json >summary 2>server & server=$!
-there $exm tunnel connect 192.0.2.1 --key-file a.key --route 10.77.0.1 --device exma >/dev/null 2>a &
+there $exm tunnel connect 192.0.2.1 --key-file a.key --route 203.0.113.1 --device exma >/dev/null 2>a &
 soon there ping -c 1 -W 1 10.77.0.1 && echo a is served
-there $exm tunnel connect 192.0.2.1 --key-file b.key --route 10.77.0.5 --device exmb >/dev/null 2>b &
-soon there ping -c 1 -W 1 10.77.0.5 && echo b is served
+there $exm tunnel connect 192.0.2.1 --key-file b.key --route 203.0.113.2 --device exmb >/dev/null 2>b &
+soon there ping -c 1 -W 1 10.77.1.1 && echo b is served
 $exm tunnel clients revoke b 2>/dev/null
 soon grep -q 'it was revoked there' b && echo b is revoked
 there ping -c 1 -W 1 10.77.0.1 >/dev/null && echo a is still served
