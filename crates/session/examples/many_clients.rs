@@ -112,7 +112,8 @@ mod linux {
         others.wait()?;
         let each = |after: u64| (after.saturating_sub(before)) as f64 / f64::from(count);
         println!("memory of each client: {:.0} kB idle, {:.0} kB busy", each(idle), each(busy));
-        let sent: Vec<u64> = peers.iter().map(|id| traffic.sent.get(id).copied().unwrap_or(0)).collect();
+        let sent: Vec<u64> =
+            peers.iter().map(|id| traffic.sent.get(id).copied().unwrap_or(0)).collect();
         let total: u64 = sent.iter().sum();
         let mbps = |bytes: u64| bytes as f64 * 8e-6 / SECONDS as f64;
         println!(

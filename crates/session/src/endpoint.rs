@@ -61,7 +61,7 @@ struct Server {
     replies: VecDeque<(Path, Vec<u8>)>,
     /// What a client is told that another one with its key has displaced.
     farewell: Option<Farewell>,
-    displaced: Option<Displaced>,
+    displaced: Option<Box<Displaced>>,
 }
 
 impl Endpoint {
@@ -229,7 +229,8 @@ impl Endpoint {
         let before = self.connection.replace(connection);
         if server.farewell.is_some() {
             let before = before.filter(|before| !before.is_silent(now));
-            server.displaced = before.map(|before| Displaced::new(now, before, path.remote));
+            server.displaced =
+                before.map(|before| Box::new(Displaced::new(now, before, path.remote)));
         }
         self.roaming = proven.map_or_else(Roaming::server, Roaming::server_of);
         self.path = proven.map(|remote| Path { remote, local: None });

@@ -1,6 +1,6 @@
 //! [`Listener`]: a server for many clients at one UDP port.
 
-use crate::endpoint::Farewell;
+use crate::endpoint::{Endpoint, Farewell};
 use crate::peers::{PeerId, PeerTraffic, Peers, Unrouted};
 use crate::session::{RETRIED, RETRY, SessionError, bind};
 use crate::settings::Settings;
@@ -160,7 +160,7 @@ impl Listener {
     /// The number of bytes that the link to `peer` will deliver by its forecast; data queued beyond that will be
     /// late.
     pub fn deliverable(&self, peer: PeerId) -> Bytes {
-        self.peers.endpoint(peer).map_or(Bytes::ZERO, |endpoint| endpoint.deliverable())
+        self.peers.endpoint(peer).map_or(Bytes::ZERO, Endpoint::deliverable)
     }
 
     /// The state and counters of the session with `peer`, without the counters of the socket; `None` if it was

@@ -267,3 +267,64 @@ fn a_benchmark_in_json_has_the_envelope() {
     let median = result["tunnel"]["download_kbps"].as_f64().unwrap();
     assert!((median - (downloads[0] + downloads[1]) / 2.0).abs() < 1e-6, "{median} {downloads:?}");
 }
+
+#[test]
+fn clients_are_added_listed_and_revoked() {
+    let folder = Folder::new("tunnel-clients");
+    let printed = folder.text("tunnel clients add bob");
+    assert!(printed.starts_with("EXM_KEY=") && printed.ends_with(" exm tunnel connect HOST\n"));
+    let added = "tunnel clients add alice --key-file alice.key";
+    assert_eq!(folder.text(added), "exm tunnel connect HOST --key-file alice.key\n");
+    let key = std::fs::read_to_string(folder.path("alice.key")).expect("it was written");
+    let file = std::fs::read_to_string(folder.path("clients.toml")).expect("it was made");
+    assert!(file.contains(key.trim()), "{file}");
+    let listed = folder.text("tunnel clients list --json");
+    let keys = ["network", "room", "clients"];
+    let listed = assert_envelope(&listed, "exm tunnel clients list --json", &keys);
+    let names: Vec<_> =
+        listed["clients"].as_array().expect("a list").iter().map(|c| &c["name"]).collect();
+    assert_eq!(names, ["bob", "alice"]);
+    assert!(!folder.text("tunnel clients list").contains(key.trim()));
+    assert_fails(&folder.run(added), 1, &["there is a client \"alice\" already"]);
+    assert_fails(
+        &folder.run("tunnel clients add eve --key-file alice.key"),
+        1,
+        &["alice.key", "a new file"],
+    );
+    assert_fails(&folder.run("tunnel clients add a_b"), 1, &["is no name of a client"]);
+    let other = "tunnel clients add eve --network 10.77.0.0/16";
+    assert_fails(&folder.run(other), 1, &["use another file for another network"]);
+    let small = "tunnel clients add eve --clients other.toml --network 10.77.0.0/30";
+    assert_fails(&folder.run(small), 1, &["too small for several clients"]);
+    assert_fails(&folder.run("tunnel clients revoke eve"), 1, &["the clients are bob, alice"]);
+    folder.text("tunnel clients revoke alice");
+    assert!(folder.text("tunnel clients list").contains("1 of 16384 in "));
+    assert_fails(
+        &folder.run("tunnel clients list --clients none"),
+        1,
+        &["there is no clients' file none"],
+    );
+    assert_fails(&folder.run("tunnel serve --clients f --key-file k"), 2, &["cannot be used with"]);
+}
+
+/// Two clients of one server, of which one is revoked.
+const MANY: &str = r#"
+$exm tunnel clients add a --key-file a.key --network 10.77.0.0/16 >/dev/null 2>&1
+$exm tunnel clients add b --key-file b.key >/dev/null 2>&1
+$exm tunnel serve --clients clients.toml --json >summary 2>server & server=$!
+there $exm tunnel connect 192.0.2.1 --key-file a.key --route 203.0.113.1 --device exma >/dev/null 2>a &
+soon there ping -c 1 -W 1 10.77.0.1 && echo a is served
+there $exm tunnel connect 192.0.2.1 --key-file b.key --route 203.0.113.2 --device exmb >/dev/null 2>b &
+soon there ping -c 1 -W 1 10.77.1.1 && echo b is served
+$exm tunnel clients revoke b 2>/dev/null
+soon grep -q 'it was revoked there' b && echo b is revoked
+there ping -c 1 -W 1 10.77.0.1 >/dev/null && echo a is still served
+kill -INT $server; wait $server
+grep -c '"connected": 1' summary
+"#;
+
+#[test]
+fn a_server_follows_the_file_of_its_clients() {
+    let Some(output) = between_networks("tunnel-many", MANY) else { return };
+    assert_eq!(output, "a is served\nb is served\nb is revoked\na is still served\n1\n");
+}

@@ -25,8 +25,8 @@ link will soon deliver, so that a call stays smooth during a download. Both ends
 routes, rules and resolvers that they set up are removed when they end, even if they are killed; only
 the kill switch of --kill-switch stays when the client is killed.
 
-A server with one key serves one client. For many clients, with a key each, "exm tunnel clients add"
-makes keys, and "exm tunnel serve --clients FILE" serves all of them at one UDP port. Of several clients
+A server with one key serves one client. For many clients, with a key each, \"exm tunnel clients add\"
+makes keys, and \"exm tunnel serve --clients FILE\" serves all of them at one UDP port. Of several clients
 with one key, the last one to connect is served; the one that it displaces is told so, and ends.
 
 Examples:
@@ -68,10 +68,9 @@ impl Args {
     pub(crate) fn prepare(&mut self) -> Result<(), Failure> {
         match &mut self.command {
             Command::Bench(args) => args.prepare(),
-            Command::Serve(_)
-            | Command::Clients(_)
-            | Command::Connect(_)
-            | Command::Unblock(_) => Ok(()),
+            Command::Serve(_) | Command::Clients(_) | Command::Connect(_) | Command::Unblock(_) => {
+                Ok(())
+            }
         }
     }
 }

@@ -18,7 +18,7 @@ connection to the client. A firewall on this machine must admit the UDP port, an
 the tunnel's device.
 
 With --clients one process serves many clients at one UDP port, and needs no other key. No client reaches
-another, or sends with another's address. "exm tunnel clients" adds and revokes clients meanwhile.
+another, or sends with another's address. \"exm tunnel clients\" adds and revokes clients meanwhile.
 
 Examples:
   exm tunnel serve --new-key --key-file key

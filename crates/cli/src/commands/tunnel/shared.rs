@@ -91,9 +91,8 @@ impl Display {
         let bytes = [summary.sent_bytes, summary.received_bytes];
         let before = std::mem::replace(&mut self.bytes, bytes);
         let passed = now.saturating_since(self.line_at) + LINE;
-        let rates = [0, 1].map(|n| {
-            bytes[n].saturating_sub(before[n]) as f64 * 8e-6 / passed.as_secs_f64()
-        });
+        let rates =
+            [0, 1].map(|n| bytes[n].saturating_sub(before[n]) as f64 * 8e-6 / passed.as_secs_f64());
         self.line_at = now + LINE;
         tell(&format!(
             "{:7.1} s  {} of {} clients connected  sent {:8.3} Mbps  received {:8.3} Mbps\n",
@@ -203,11 +202,8 @@ impl fmt::Display for Summary {
         let kilo = |bytes: u64| format!("{:.1}", bytes as f64 / 1e3);
         for client in &self.clients {
             let peer = client.peer.clone().unwrap_or_else(|| "-".to_owned());
-            let numbers = [
-                kilo(client.sent_bytes),
-                kilo(client.received_bytes),
-                client.dropped.to_string(),
-            ];
+            let numbers =
+                [kilo(client.sent_bytes), kilo(client.received_bytes), client.dropped.to_string()];
             let words = [client.name.clone(), client.address.clone(), peer];
             columns.line(words.into_iter().chain(numbers));
         }
