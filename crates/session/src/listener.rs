@@ -21,7 +21,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 ///
 /// Clients are served in turn, with bounded work in each, and none can use up what others need:
 /// - a datagram from an address from which a client is known to send is tried with that client's key first; others
-///   are tried with all keys, up to 50 000 in a second, which bounds the work that strangers cause, and beyond
+///   are tried with all keys, up to 20 000 in a second, which bounds the work that strangers cause, and beyond
 ///   which clients that have just moved, or join, have to wait;
 /// - a client may send 20 handshake messages a second;
 /// - while more arrives than can be processed, each client gets its share, and what exceeds that is dropped
