@@ -185,6 +185,7 @@ mod tests {
             convergence: None,
             claim_rtts: None,
             end_to_end: None,
+            video: None,
             timeline: None,
         }
     }

@@ -19,6 +19,7 @@ mod dropper;
 mod dual_pi2;
 mod fair_codel;
 mod fifo;
+mod mahimahi;
 mod packet;
 mod parameters;
 mod pie;
@@ -46,6 +47,7 @@ pub use fair_codel::{
     FairCoDel, FairCoDelSettings, FqCoDel, FqCoDelSettings, SfqCoDel, SfqCoDelSettings,
 };
 pub use fifo::Fifo;
+pub use mahimahi::MahimahiWriter;
 pub use packet::{Ecn, Packet, XcpHeader};
 pub use parameters::{Parameters, QueueError, parameter_pairs};
 pub use pie::{Pie, PieSettings};

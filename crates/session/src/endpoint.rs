@@ -356,6 +356,12 @@ impl Endpoint {
             .map_or(Bytes::ZERO, |connection| connection.sprout().sender().deliverable())
     }
 
+    pub(crate) fn forecast(&self, time: Span) -> Bytes {
+        self.connection
+            .as_ref()
+            .map_or(Bytes::ZERO, |connection| connection.sprout().sender().forecast().within(time))
+    }
+
     pub(crate) fn counters(&self) -> Counters {
         Counters { unsendable: self.outgoing.unsendable, ..self.counters }
     }

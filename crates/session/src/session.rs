@@ -292,6 +292,13 @@ impl Session {
         self.endpoint.deliverable()
     }
 
+    /// The number of bytes that the link will deliver within `time` by the peer's latest forecast, with its confidence: what an
+    /// application that decides how much to make, such as a video encoder, asks before it does. What is in flight already counts
+    /// among them; [`Session::window`] is what may be added now.
+    pub fn forecast(&self, time: Span) -> Bytes {
+        self.endpoint.forecast(time)
+    }
+
     /// The counters since the session was opened.
     pub fn counters(&self) -> Counters {
         Counters { socket_errors: self.sockets.errors(), ..self.endpoint.counters() }

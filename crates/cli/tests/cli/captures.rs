@@ -1,4 +1,4 @@
-//! `exm simulate --pcap` and `exm trace import` from outside.
+//! `exm simulate --pcap`, `--qlog`, `--mahimahi-log` and `exm trace import` from outside.
 
 use crate::common::{Folder, assert_fails};
 
@@ -47,4 +47,46 @@ fn what_cannot_be_captured_or_imported_is_said() {
     assert_fails(&import("old.pcapng --from 10.9.9.9"), 1, &["none of its", "name others"]);
     assert_fails(&import("old.pcapng --from nobody"), 2, &["--from"]);
     assert!(!folder.path("new.trace").exists());
+}
+
+#[test]
+fn senders_are_logged_for_viewers() {
+    let folder = Folder::new("qlogs");
+    let plain = folder.text(SIMULATE);
+    let all = "--qlog a.sqlog --pcap a.pcapng --mahimahi-log bottleneck=a.log --series out";
+    assert_eq!(plain, folder.text(&format!("{SIMULATE} {all}")), "logs change nothing");
+    folder.text(&format!("{SIMULATE} --qlog b.sqlog --threads 1 --mahimahi-log b.log"));
+    let read = |name: &str| std::fs::read(folder.path(name)).expect(name);
+    for (one, other) in [("a-0.sqlog", "b-0.sqlog"), ("a-1.sqlog", "b-1.sqlog"), ("a.log", "b.log")]
+    {
+        assert!(read(one).len() > 50_000 && read(one) == read(other), "the same bytes");
+    }
+    let header = |name: &str| {
+        let text = String::from_utf8(read(name)).expect("a text");
+        let first = text.split('\x1e').nth(1).expect("a header").to_owned();
+        serde_json::from_str::<serde_json::Value>(&first).expect("JSON")
+    };
+    assert_eq!(header("a-1.sqlog")["file_schema"], "urn:ietf:params:qlog:file:sequential");
+    let alone = "simulate --link 10Mbps --rtt 50ms --cc cubic --on always --duration 1s";
+    folder.text(&format!("{alone} --qlog one.sqlog --qlog-form 0.3"));
+    assert_eq!(header("one.sqlog")["qlog_version"], "0.3");
+}
+
+#[test]
+fn what_cannot_be_logged_is_said() {
+    let folder = Folder::new("qlogs-errors");
+    folder.write("a-1.sqlog", "old");
+    let simulate = |rest: &str| folder.run(&format!("{SIMULATE} {rest}"));
+    assert_fails(&simulate("--qlog a.sqlog"), 1, &["a-1.sqlog exists already", "--force"]);
+    assert!(!folder.path("a-0.sqlog").exists());
+    assert_fails(&simulate("--qlog b.sqlog --runs 2"), 2, &["--qlog", "--runs"]);
+    assert_fails(
+        &simulate("--qlog b.sqlog --sweep link.rate=1Mbps,2Mbps"),
+        2,
+        &["--qlog", "--sweep"],
+    );
+    assert_fails(&simulate("--qlog b.sqlog --mahimahi-log b-0.sqlog"), 1, &["b-0.sqlog"]);
+    assert_fails(&simulate("--qlog-form 0.3"), 2, &["--qlog"]);
+    let message = ["up", "--mahimahi-log", "there is no such link", "bottleneck"];
+    assert_fails(&simulate("--mahimahi-log up=b.log"), 2, &message);
 }

@@ -1,63 +1,20 @@
 //! [`MahimahiLog`]: a log for mahimahi's own scripts.
 
-use super::{Event, Format, Log, LogError, Origin, Unlogged, create, write_head};
+use super::{Event, Format, Log, LogError, Origin, Unlogged, create};
 use crate::Direction;
-use exm_link::Service;
-use exm_trace::{OPPORTUNITY, Opportunities};
-use exm_units::{Instant, Rate, Span};
+use exm_link::{MahimahiWriter, Service};
+use exm_units::Instant;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-/// A log in mahimahi's format, from which its scripts draw graphs: a file for each direction, a line for each
-/// event, times in milliseconds. `t + bytes` is an arrival at the queue, `t # bytes` a delivery opportunity,
-/// `t - bytes delay` a departure with the time since the arrival, and `t d packets bytes` a drop.
+/// A log in mahimahi's format, from which its scripts draw graphs: a file for each direction, as [`MahimahiWriter`] writes
+/// it.
 ///
 /// The propagation delay is not included: in mahimahi another program emulates it.
 #[derive(Debug)]
 pub struct MahimahiLog {
-    files: [OneWay; 2],
-}
-
-#[derive(Debug)]
-struct OneWay {
-    out: BufWriter<File>,
-    offered: Offered,
-}
-
-/// The delivery opportunities that have not been logged yet.
-#[derive(Debug)]
-enum Offered {
-    Trace(Opportunities),
-    /// A fixed rate, with the number of opportunities before the next.
-    Fixed(Rate, u64),
-}
-
-impl Offered {
-    fn new(service: &Service) -> Offered {
-        match service {
-            Service::Fixed(rate) => Offered::Fixed(*rate, 1),
-            Service::Trace(trace) => Offered::Trace(Opportunities::new(trace.clone())),
-        }
-    }
-
-    /// The next opportunity, if it is not after `time`.
-    fn take_until(&mut self, time: Instant) -> Option<Instant> {
-        match self {
-            Offered::Trace(opportunities) => {
-                (opportunities.peek() <= time).then(|| opportunities.take())
-            }
-            Offered::Fixed(rate, number) => {
-                let bit_nanos = u128::from(OPPORTUNITY.get()) * 8_000_000_000;
-                let nanos = u128::from(*number) * bit_nanos / u128::from(rate.as_bps().max(1));
-                let at = Instant::ZERO + Span::from_nanos(u64::try_from(nanos).ok()?);
-                (at <= time).then(|| {
-                    *number += 1;
-                    at
-                })
-            }
-        }
-    }
+    files: [MahimahiWriter<BufWriter<File>>; 2],
 }
 
 impl MahimahiLog {
@@ -78,43 +35,29 @@ impl MahimahiLog {
         let paths = MahimahiLog::files(file);
         let begin = |direction: Direction| {
             let path = &paths[direction as usize];
-            let mut out = create(path)?;
-            let begun = write_beginning(&mut out, origin, direction);
-            begun.map_err(|source| LogError::Create { file: path.clone(), source })?;
-            Ok(OneWay { out, offered: Offered::new(services[direction as usize]) })
+            let head = beginning(origin, direction);
+            let begun = MahimahiWriter::new(create(path)?, &head, services[direction as usize]);
+            begun.map_err(|source| LogError::Create { file: path.clone(), source })
         };
         let files = [begin(Direction::Up)?, begin(Direction::Down)?];
         Ok(Log::start(paths.to_vec(), MahimahiLog { files }))
     }
 }
 
-fn write_beginning(out: &mut impl Write, origin: &Origin, direction: Direction) -> io::Result<()> {
+fn beginning(origin: &Origin, direction: Direction) -> [String; 7] {
     let name = match direction {
         Direction::Up => "uplink",
         Direction::Down => "downlink",
     };
-    write_head(
-        out,
-        &[
-            format!("exm cellsim ({name}) [{}]", origin.paths[direction as usize]),
-            format!("command line: {}", origin.command),
-            format!("queue: {}", origin.paths[direction as usize]),
-            format!("seed: {} configuration: {}", origin.seed, origin.configuration),
-            format!("version: {}", origin.version),
-            format!("init timestamp: {}", origin.began / 1_000_000),
-            "base timestamp: 0".to_owned(),
-        ],
-    )
-}
-
-impl OneWay {
-    /// Writes the opportunities up to `time`.
-    fn offer(&mut self, time: Instant) -> io::Result<()> {
-        while let Some(at) = self.offered.take_until(time) {
-            writeln!(self.out, "{} # {}", millis(at), OPPORTUNITY.get())?;
-        }
-        Ok(())
-    }
+    [
+        format!("exm cellsim ({name}) [{}]", origin.paths[direction as usize]),
+        format!("command line: {}", origin.command),
+        format!("queue: {}", origin.paths[direction as usize]),
+        format!("seed: {} configuration: {}", origin.seed, origin.configuration),
+        format!("version: {}", origin.version),
+        format!("init timestamp: {}", origin.began / 1_000_000),
+        "base timestamp: 0".to_owned(),
+    ]
 }
 
 impl Format for MahimahiLog {
@@ -122,32 +65,16 @@ impl Format for MahimahiLog {
         let file = &mut self.files[direction as usize];
         match event {
             Event::Flow(..) => Ok(()),
-            Event::Queued(packet) => {
-                file.offer(packet.queued_at)?;
-                writeln!(file.out, "{} + {}", millis(packet.queued_at), packet.size)
-            }
+            Event::Queued(packet) => file.queued(packet.queued_at, packet.size),
             Event::Delivered(delivery) => {
-                let (at, packet) = (delivery.received_at, &delivery.packet);
-                file.offer(at)?;
-                let delay = millis(at).saturating_sub(millis(packet.queued_at));
-                writeln!(file.out, "{} - {} {delay}", millis(at), packet.size)
+                let packet = &delivery.packet;
+                file.delivered(delivery.received_at, packet.queued_at, packet.size)
             }
-            Event::Dropped(packet, at, _) => {
-                file.offer(*at)?;
-                writeln!(file.out, "{} d 1 {}", millis(*at), packet.size)
-            }
+            Event::Dropped(packet, at, _) => file.dropped(*at, packet.size),
         }
     }
 
     fn finish(&mut self, end: Instant, _rest: &Unlogged) -> io::Result<()> {
-        for file in &mut self.files {
-            file.offer(end)?;
-            file.out.flush()?;
-        }
-        Ok(())
+        self.files.iter_mut().try_for_each(|file| file.finish(end))
     }
-}
-
-fn millis(time: Instant) -> u64 {
-    time.as_nanos() / 1_000_000
 }

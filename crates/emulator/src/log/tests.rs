@@ -176,3 +176,87 @@ fn the_backlog_of_a_slow_disk_is_bounded_and_the_rest_counted() {
     let most = ((MOST_WAITING + 2) * BATCH) as u64;
     assert!((1..=most).contains(&others), "{others} of {most} waited");
 }
+
+/// What a simulated sender sent: times and sizes.
+#[derive(Default)]
+struct Sends(Vec<(Instant, u32)>);
+
+/// The simulator's log of a link, and what arrived there.
+struct Simulated<'a>(exm_sim::mahimahi::MahimahiLog<Vec<u8>>, &'a mut Sends);
+
+impl exm_sim::engine::Observer for Simulated<'_> {
+    fn wants_events(&self) -> bool {
+        true
+    }
+
+    fn event(&mut self, event: &exm_sim::engine::Event) {
+        if let exm_sim::engine::EventKind::Sent { packet, .. } = event.kind {
+            self.1.0.push((event.at, packet.size.get() as u32));
+        }
+        self.0.event(event);
+    }
+}
+
+/// Passes what happens on a path to the observer of a log.
+struct Logged(Box<dyn Observer>);
+
+fn info(packet: &exm_link::Packet) -> PacketInfo {
+    let &exm_link::Packet { sequence, size, sent_at, at, .. } = packet;
+    PacketInfo { number: sequence, flow: 0, size, sent_at, queued_at: at }
+}
+
+impl crate::Outcome for Logged {
+    fn queued(&mut self, packet: &exm_link::Packet) {
+        self.0.queued(&info(packet));
+    }
+
+    fn departed(&mut self, at: Instant, packet: exm_link::Packet) {
+        let packet = info(&packet);
+        self.0.delivered(&Delivery { packet, due_at: at, received_at: at, marked: false });
+    }
+
+    fn dropped(&mut self, at: Instant, packet: exm_link::Packet, cause: Cause) {
+        self.0.dropped(&info(&packet), at, cause);
+    }
+}
+
+/// The same packets over the same link, simulated and emulated, give the same lines.
+#[test]
+fn the_simulator_writes_the_same_log() {
+    use exm_sim::network::{FlowSpec, Host, LinkSpec, Network};
+    let trace = Trace::new((1..1000).map(|number| at(number * 1700)).collect()).unwrap();
+    for service in [Service::Fixed(Rate::from_mbps(12.0)), Service::Trace(Arc::new(trace))] {
+        let limit = exm_link::Limit::Packets(exm_units::Packets::new(20));
+        let cubic = exm_sim::controllers::AnyController::named("cubic").unwrap();
+        let flow = FlowSpec::new(Host::Tcp.transport(cubic)).extra_delay(Span::from_millis(40));
+        let link = LinkSpec::new(service.clone()).buffer(limit);
+        let network = Network::new(vec![link], vec![flow], Span::from_secs(3)).unwrap();
+        let mut sends = Sends::default();
+        let log = exm_sim::mahimahi::MahimahiLog::new(Vec::new(), &network, 0, "test").unwrap();
+        let mut simulated = Simulated(log, &mut sends);
+        let report = exm_sim::engine::run_observed(&network, 1, &mut simulated);
+        assert!(report.links[0].dropped > 10);
+        let simulated = String::from_utf8(simulated.0.finish().unwrap()).unwrap();
+
+        let mut spec = crate::PathSpec::new(service.clone());
+        spec.limit = limit;
+        let mut path = crate::Path::new(&spec, 1, 0).unwrap();
+        for (number, &(at, size)) in sends.0.iter().enumerate() {
+            path.send(at, exm_link::Packet::new(0, number as u64, size, at));
+        }
+        let file = file("same");
+        let log = MahimahiLog::create(&file, &origin(), [&service, &service]).unwrap();
+        let mut logged = Logged(log.observer(Direction::Up));
+        path.advance(at(2_999_999), &mut logged);
+        drop(logged);
+        log.finish(at(3_000_000), &Unlogged::default()).unwrap();
+        let emulated = taken(Path::new(&format!("{}.up", file.display())));
+        std::fs::remove_file(format!("{}.down", file.display())).unwrap();
+        let body = |text: &str| {
+            let lines = text.lines().filter(|line| !line.starts_with('#'));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert!(body(&simulated).len() > 5000);
+        assert_eq!(body(&simulated), body(&emulated));
+    }
+}

@@ -171,6 +171,9 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
     /// the simulation is still in flight then.
     #[inline(always)]
     fn transmit(&mut self, link: usize, packet: &mut Packet, finish: Instant) {
+        if finish < self.end {
+            self.report_packet(finish, packet, |packet| EventKind::Transmitted { packet, link });
+        }
         if finish < self.end && self.links[link].loses_transmitted(packet) {
             self.report_packet(finish, packet, |packet| EventKind::Lost { packet, link });
             return self.hosts[packet.flow as usize].count_loss(packet);
@@ -186,6 +189,8 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         self.agenda.set_link(link, transmitter.plan_transmission(next));
         self.read_actions(link);
         for mut packet in departed.drain(..) {
+            let transmitted = |packet| EventKind::Transmitted { packet, link };
+            self.report_packet(self.now, &packet, transmitted);
             self.forward(link, &mut packet, self.now);
         }
         self.departed = departed;
@@ -451,6 +456,15 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         if self.pace == Pace::EachEvent {
             self.observer.flow(&self.hosts[flow].sample(self.now, flow));
         }
+        self.report_update(flow);
+    }
+
+    /// Reports the state of `flow`'s sender, if updates are wanted.
+    #[inline(always)]
+    fn report_update(&mut self, flow: usize) {
+        if self.observer.wants_updates() {
+            self.observer.update(&self.hosts[flow].sample(self.now, flow));
+        }
     }
 
     /// Sends the ACKs of `flow`'s receiver.
@@ -472,6 +486,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         }
         self.send_acks(flow);
         self.plan(flow);
+        self.report_update(flow);
     }
 
     fn switch(&mut self, flow: usize) {
@@ -482,6 +497,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
             self.report_flow(flow, EventKind::Started);
         }
         self.plan(flow);
+        self.report_update(flow);
     }
 
     pub(super) fn switch_off(&mut self, flow: usize) {
@@ -501,6 +517,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         }
         self.agenda.set_flow(flow, host.plan.first());
         self.report_limited(flow);
+        self.report_update(flow);
     }
 
     #[inline(always)]

@@ -209,6 +209,14 @@ pub enum EventKind {
         /// The link's number.
         link: usize,
     },
+    /// A link transmitted a packet, also one that is then lost at random. A link of fixed rate reports this when it is
+    /// known, with the time at which the transmission ends, so it may precede earlier events.
+    Transmitted {
+        /// The packet.
+        packet: PacketId,
+        /// The link's number.
+        link: usize,
+    },
     /// A packet was lost at random on a link. A link of fixed rate reports this when the packet's
     /// transmission begins, with the time at which it ends, so it may precede earlier events.
     Lost {
@@ -277,7 +285,7 @@ pub trait Observer {
         false
     }
 
-    /// An event, in order of time except for [`EventKind::Lost`].
+    /// An event, in order of time except for [`EventKind::Transmitted`] and [`EventKind::Lost`].
     #[inline]
     fn event(&mut self, _event: &Event) {}
 
@@ -291,6 +299,17 @@ pub trait Observer {
     /// when the acknowledged packet arrives.
     #[inline]
     fn ack(&mut self, _ack: &ReceivedAck) {}
+
+    /// Whether it wants each sender's state whenever that may have changed; must be constant. By default it does not.
+    #[inline]
+    fn wants_updates(&self) -> bool {
+        false
+    }
+
+    /// A sender as it is after it started, stopped, sent packets, received an ACK or was woken by a timer. Of several
+    /// updates at one instant the last is what it then is.
+    #[inline]
+    fn update(&mut self, _sample: &FlowSample) {}
 }
 
 /// Observes nothing, at no cost.
@@ -330,5 +349,15 @@ impl<O: Observer + ?Sized> Observer for &mut O {
     #[inline]
     fn ack(&mut self, ack: &ReceivedAck) {
         (**self).ack(ack);
+    }
+
+    #[inline]
+    fn wants_updates(&self) -> bool {
+        (**self).wants_updates()
+    }
+
+    #[inline]
+    fn update(&mut self, sample: &FlowSample) {
+        (**self).update(sample);
     }
 }

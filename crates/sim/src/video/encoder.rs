@@ -38,8 +38,8 @@ pub(crate) struct Offer {
 }
 
 impl Encoder {
-    /// An encoder of `video` in packets of `payload`.
-    pub(crate) fn new(video: Video, stream: Stream, payload: Bytes) -> Encoder {
+    /// An encoder of `video` in packets of `payload`, which arrive with their ACKs, `way_back` late.
+    pub(crate) fn new(video: Video, stream: Stream, payload: Bytes, way_back: Span) -> Encoder {
         Encoder {
             stream,
             payload: payload.get().max(1) as f64,
@@ -49,7 +49,7 @@ impl Encoder {
             next_key: Instant::MAX,
             since_key: TRANSIENT,
             carry: 0.0,
-            frames: Frames::new(&video),
+            frames: Frames::new(&video, way_back),
             video,
         }
     }
@@ -162,7 +162,7 @@ mod tests {
     /// Encodes for `seconds` what `offered` offers at each time, in bits a second; returns bits a second of each tenth.
     fn encode(video: Video, seconds: u64, mut offered: impl FnMut(f64) -> f64) -> Vec<f64> {
         let stream = Stream::new(1, Purpose::Video, 0);
-        let mut encoder = Encoder::new(video, stream, Bytes::new(PAYLOAD));
+        let mut encoder = Encoder::new(video, stream, Bytes::new(PAYLOAD), Span::ZERO);
         encoder.start(Instant::ZERO, 0);
         let mut bits = vec![0.0; seconds as usize * 10];
         loop {
@@ -211,7 +211,8 @@ mod tests {
     fn nothing_is_encoded_while_too_much_waits() {
         let (min, max) = (Rate::from_bps(500_000), Rate::from_mbps(1.0));
         let video = Video { min, max, error: 0.0, ..Video::default() };
-        let mut encoder = Encoder::new(video, Stream::new(1, Purpose::Video, 0), Bytes::new(1000));
+        let stream = Stream::new(1, Purpose::Video, 0);
+        let mut encoder = Encoder::new(video, stream, Bytes::new(1000), Span::ZERO);
         encoder.start(Instant::ZERO, 0);
         // 25 packets of 8 kbit take 0.2 s at 1 Mbps.
         for (waiting, any) in [(24, true), (26, false), (24, true)] {

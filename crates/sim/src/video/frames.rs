@@ -65,6 +65,8 @@ struct Frame {
 pub(super) struct Frames {
     /// The least gap that is a freeze.
     freeze: Span,
+    /// How much of a packet's way is that of its ACK.
+    way_back: Span,
     /// On their way, in order.
     sent: VecDeque<Frame>,
     /// The number after that of the last packet sent.
@@ -77,10 +79,11 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    pub(super) fn new(video: &Video) -> Frames {
+    pub(super) fn new(video: &Video, way_back: Span) -> Frames {
         let interval = Span::from_secs_f64(1.0 / video.fps);
         Frames {
             freeze: (interval * FREEZE.0).max(interval + FREEZE.1),
+            way_back,
             sent: VecDeque::new(),
             end: 0,
             shown_at: Instant::ZERO,
@@ -141,7 +144,8 @@ impl Frames {
         let Some(frame) = self.sent.pop_front() else { return };
         self.report.shown += 1;
         self.bytes += frame.bytes;
-        self.report.delay.record(now.saturating_since(frame.encoded_at));
+        let delay = now.saturating_since(frame.encoded_at);
+        self.report.delay.record(delay.saturating_sub(self.way_back));
         self.freeze(now);
         self.shown_at = now;
     }
@@ -174,7 +178,8 @@ mod tests {
     }
 
     fn frames(counts: &[u64]) -> Frames {
-        let mut frames = Frames::new(&Video { fps: 20.0, ..Video::default() });
+        let video = Video { fps: 20.0, ..Video::default() };
+        let mut frames = Frames::new(&video, Span::ZERO);
         frames.start(at(0), 100);
         for (number, &count) in (0..).zip(counts) {
             frames.push(at(50 * number), count, 1000.0);

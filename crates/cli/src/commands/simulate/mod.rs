@@ -44,6 +44,7 @@ Examples:
       --buffer '1000 packets' --on 'exp 100 kB' --off 'exp 0.5 s' --runs 16
   exm simulate mixed --series out --every 10ms --format csv
   exm simulate mixed --duration 10s --pcap mixed.pcapng
+  exm simulate dumbbell --cc cubic --duration 10s --qlog cubic.sqlog
   exm simulate '#link=15Mbps&rtt=150ms&cc=cubic&cc=general-delta1&change=20s,rate,5Mbps'";
 
 /// Simulate senders on a network and print their results
@@ -125,9 +126,10 @@ impl Args {
             let problem = "time series are of a single network: give --set instead";
             return Err(Failure::usage(format!("--sweep cannot be used with --series: {problem}")));
         }
-        if self.packets.is_wanted() {
-            let problem = "a capture is of a single network: give --set instead";
-            return Err(Failure::usage(format!("--sweep cannot be used with --pcap: {problem}")));
+        if let Some(option) = self.packets.wanted() {
+            let what = if option == "--pcap" { "a capture" } else { "a log" };
+            let problem = format!("{what} is of a single network: give --set instead");
+            return Err(Failure::usage(format!("--sweep cannot be used with {option}: {problem}")));
         }
         let (mut points, mut warnings) = (Vec::new(), Vec::new());
         for value in values {
@@ -159,7 +161,7 @@ impl Args {
         } else if scenario.series.is_some() {
             shell::note("the scenario requests series: give --series FOLDER to record them");
         }
-        self.packets.check(self.runs, self.series.force)?;
+        self.packets.check(&network, self.runs, self.series.force)?;
         let runs = self.simulate(&scenario, &network, &seeds, recording.as_ref())?;
         let is_changed = self.network.scenario.is_none() || document.is_edited();
         let setup = is_changed.then(|| self.network.setup(document, [self.runs, 1]));
@@ -171,7 +173,7 @@ impl Args {
 
     /// Whether more than results is to be written.
     fn is_recorded(&self) -> bool {
-        self.series.is_wanted() || self.packets.is_wanted()
+        self.series.is_wanted() || self.packets.wanted().is_some()
     }
 
     /// Simulates `network` once for each seed, on all threads.

@@ -30,7 +30,7 @@ pub(super) struct SeriesFlags {
     /// The format of the series
     #[arg(long, value_enum, default_value_t = Format::Csv, requires = "series")]
     format: Format,
-    /// Overwrite existing series and captures
+    /// Overwrite existing series, captures and logs
     #[arg(long)]
     pub(super) force: bool,
 }
@@ -119,11 +119,11 @@ pub(super) fn run(
 ) -> Result<Report, Failure> {
     let recorder = recording.map(|recording| recording.recorder(seed)).transpose()?;
     let watch = Watch::new(network, recorder, progress);
-    let Some(mut file) = packets.begin(network)? else {
+    let Some(mut files) = packets.begin(network)? else {
         return watch.observe(network, seed, ());
     };
-    let report = watch.observe(network, seed, &mut file.capture)?;
-    file.finish()?;
+    let report = watch.observe(network, seed, &mut files.watch)?;
+    files.finish()?;
     Ok(report)
 }
 
@@ -201,5 +201,15 @@ impl<T: Observer> Observer for Watch<'_, T> {
     #[inline]
     fn ack(&mut self, ack: &ReceivedAck) {
         self.packets.ack(ack);
+    }
+
+    #[inline]
+    fn wants_updates(&self) -> bool {
+        self.packets.wants_updates()
+    }
+
+    #[inline]
+    fn update(&mut self, sample: &FlowSample) {
+        self.packets.update(sample);
     }
 }

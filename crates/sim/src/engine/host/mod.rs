@@ -171,7 +171,7 @@ impl Host {
         let persistent = matches!(&transport, Transport::Tcp(tcp) if tcp.is_persistent());
         let payload = spec.transport.payload(size);
         let (from, until) = network.scored();
-        let encoder = video::encoder(&spec.traffic, seed, index, payload);
+        let encoder = video::encoder(network, seed, index);
         let mut source = TrafficSource::new(spec.traffic.clone(), stream, payload);
         let (last_delay, back_delay) = end_delays(spec, network.links());
         let start = Due::new(source.next_start(Instant::ZERO), Turn::Switch);

@@ -1,7 +1,7 @@
 //! A [`Host`] whose data is the frames of a video.
 
 use super::{Host, Transport};
-use crate::traffic::Traffic;
+use crate::network::Network;
 use crate::video::{Encoder, Offer};
 use exm_cc::{Controller, Metrics};
 use exm_link::Packet;
@@ -11,16 +11,16 @@ use exm_units::{Bytes, Instant, Span};
 /// The time for which Sprout's forecast is asked: that for which its sender follows it.
 const FORECAST: Span = Span::from_millis(100);
 
-/// The encoder of sender number `index`, if its traffic is a video.
-pub(super) fn encoder(
-    traffic: &Traffic,
-    seed: u64,
-    index: usize,
-    payload: Bytes,
-) -> Option<Box<Encoder>> {
-    let video = *traffic.on().video()?;
+/// The encoder of sender number `index` of `network`, if its traffic is a video.
+pub(super) fn encoder(network: &Network, seed: u64, index: usize) -> Option<Box<Encoder>> {
+    let spec = &network.flows()[index];
+    let video = *spec.traffic.on().video()?;
     let stream = Stream::new(seed, Purpose::Video, index);
-    Some(Box::new(Encoder::new(video, stream, payload)))
+    let payload = spec.transport.payload(spec.packet_size);
+    // Where no links lead back, a packet arrives with its ACK, after the propagation both ways.
+    let both_ways = spec.propagation(network.links());
+    let way_back = if spec.back.is_empty() { both_ways / 2 } else { Span::ZERO };
+    Some(Box::new(Encoder::new(video, stream, payload, way_back)))
 }
 
 impl Host {

@@ -95,6 +95,7 @@ struct Count {
     marked: Vec<u64>,
     lost: Vec<u64>,
     enqueued: Vec<u64>,
+    transmitted: Vec<u64>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -126,9 +127,9 @@ impl Observer for Count {
     }
 
     fn event(&mut self, event: &Event) {
-        let lost = matches!(event.kind, EventKind::Lost { .. });
+        let early = matches!(event.kind, EventKind::Lost { .. } | EventKind::Transmitted { .. });
         self.backwards += u64::from(event.at < self.last);
-        if !lost {
+        if !early {
             self.last = event.at;
         }
         let flow = at(&mut self.flows, event.flow);
@@ -154,6 +155,7 @@ impl Observer for Count {
             EventKind::Dropped { link, .. } => *at(&mut self.dropped, link) += 1,
             EventKind::Marked { link, .. } => *at(&mut self.marked, link) += 1,
             EventKind::Lost { link, .. } => *at(&mut self.lost, link) += 1,
+            EventKind::Transmitted { link, .. } => *at(&mut self.transmitted, link) += 1,
         }
     }
 }
@@ -174,6 +176,7 @@ impl Count {
             assert_eq!(*at(&mut self.dropped, index), expected.dropped);
             assert_eq!(*at(&mut self.marked, index), expected.marked);
             assert_eq!(*at(&mut self.lost, index), expected.lost);
+            assert_eq!(*at(&mut self.transmitted, index), expected.transmitted);
             assert!(*at(&mut self.enqueued, index) <= expected.arrived);
         }
     }
