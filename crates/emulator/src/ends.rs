@@ -47,13 +47,10 @@ pub enum OutsideNetwork {
 #[non_exhaustive]
 pub enum EndsError {
     /// Namespaces cannot be created.
-    #[error("cannot create a network namespace ({0}): this needs root, or a user namespace")]
+    #[error("cannot create a network namespace ({0}): {remedy}", remedy = exm_os::namespace_remedy())]
     Namespace(io::Error),
     /// TUN devices cannot be created.
-    #[error(
-        "cannot create a TUN device ({0}): this needs /dev/net/tun, readable and writable by this user \
-         (chmod 0666 /dev/net/tun), and the module tun (modprobe tun)"
-    )]
+    #[error("cannot create a TUN device ({0}): {remedy}", remedy = exm_os::tun_remedy())]
     Device(io::Error),
     /// A device cannot be set up.
     #[error("cannot set up the device of the link: {0}")]

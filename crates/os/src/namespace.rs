@@ -1,5 +1,6 @@
 //! [`Namespace`]: network namespaces, and the settings under `/proc/sys/net`.
 
+use crate::remedy::setting_remedy;
 use crate::sys;
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 use std::fs::{self, File};
@@ -91,7 +92,8 @@ impl AsFd for Namespace {
 pub fn set_net_sysctl(name: &str, value: &str) -> io::Result<()> {
     let path = format!("/proc/sys/net/{name}");
     fs::write(&path, value).map_err(|error| {
-        io::Error::new(error.kind(), format!("{path} cannot be set to {value}: {error}"))
+        let remedy = setting_remedy(&error);
+        io::Error::new(error.kind(), format!("{path} cannot be set to {value}: {error}{remedy}"))
     })
 }
 

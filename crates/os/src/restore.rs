@@ -1,14 +1,14 @@
 //! [`Restore`]: restores the contents of files when this process ends, however it ends.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use crate::local::{RUNTIME_FOLDER as FOLDER, runtime_folder};
+use crate::remedy::setting_remedy;
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Where the old contents are kept; like the settings, it does not survive a reboot.
-const FOLDER: &str = "/run/exm";
 /// The kernel's network settings as files.
 const SETTINGS: &str = "/proc/sys/net/";
 
@@ -179,7 +179,7 @@ impl Lock {
         let path = PathBuf::from(format!("{FOLDER}/{}-{name}", namespace("net")?));
         let failed = |error: io::Error| named(&path, &error);
         loop {
-            let file = folder().and_then(|()| open(&path)).map_err(failed)?;
+            let file = runtime_folder().and_then(|_| open(&path)).map_err(failed)?;
             match file.try_lock() {
                 // The previous holder may have removed it meanwhile.
                 Ok(()) if is_at(&file, &path) => return Ok(Some(Lock { file, path })),
@@ -221,7 +221,7 @@ impl Drop for Lock {
 fn named(file: &Path, error: &io::Error) -> io::Error {
     let problem = match error.kind() {
         io::ErrorKind::AlreadyExists => "another exm on this machine has changed it".to_owned(),
-        _ => error.to_string(),
+        _ => format!("{error}{}", setting_remedy(error)),
     };
     io::Error::new(error.kind(), format!("{} cannot be changed: {problem}", file.display()))
 }
@@ -230,16 +230,12 @@ fn named(file: &Path, error: &io::Error) -> io::Error {
 /// namespace. Slashes become exclamation marks, as in sysfs. The name for a setting includes the new value, as
 /// processes that want different values share nothing.
 fn saved(file: &Path, content: &str) -> io::Result<PathBuf> {
-    folder()?;
+    runtime_folder()?;
     let name = file.display().to_string().replace('/', "!");
     Ok(match file.starts_with(SETTINGS) {
         true => format!("{FOLDER}/{}-{name}={content}", namespace("net")?).into(),
         false => format!("{FOLDER}/{}-{name}", namespace("mnt")?).into(),
     })
-}
-
-fn folder() -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(FOLDER)
 }
 
 /// Identifies the calling thread's namespace of the type `kind`.

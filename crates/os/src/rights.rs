@@ -1,5 +1,6 @@
 //! [`Rights`]: the privileges to create devices and namespaces, as root or in a user namespace.
 
+use crate::remedy::namespace_remedy;
 use crate::sys;
 use rustix::process::{
     DumpableBehavior, getegid, geteuid, set_dumpable_behavior, setpriority_process,
@@ -40,11 +41,7 @@ pub enum Rights {
 #[derive(Debug, thiserror::Error)]
 pub enum RightsError {
     /// The system does not let users create namespaces.
-    #[error(
-        "this user may not create namespaces ({0}): run it as root, or have the system allow it \
-         (sysctl kernel.unprivileged_userns_clone=1, or \
-         kernel.apparmor_restrict_unprivileged_userns=0, or user.max_user_namespaces above 0)"
-    )]
+    #[error("this user may not create namespaces ({0}): {remedy}", remedy = namespace_remedy())]
     Refused(io::Error),
     /// A user namespace was created, but cannot be set up.
     #[error("the user namespace cannot be set up: {what}: {source}")]
@@ -102,6 +99,11 @@ impl Rights {
         let inheritable = CapabilitySet::empty();
         set_capabilities(None, CapabilitySets { effective, permitted, inheritable })?;
         Ok(())
+    }
+
+    /// Whether the process may administer the network that it is in (`CAP_NET_ADMIN`).
+    pub fn has_network() -> bool {
+        capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::NET_ADMIN))
     }
 
     /// Whether the process is privileged already, so that [`Rights::acquire`] changes nothing.

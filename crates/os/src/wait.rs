@@ -93,10 +93,25 @@ impl AnyOf {
     /// The process is out of file descriptors, or one of the files cannot be polled.
     pub fn new(files: &[BorrowedFd]) -> io::Result<AnyOf> {
         let set = epoll::create(CreateFlags::CLOEXEC)?;
-        for file in files {
-            epoll::add(&set, file, EventData::new_u64(0), EventFlags::IN)?;
-        }
-        Ok(AnyOf(set))
+        let set = AnyOf(set);
+        files.iter().try_for_each(|file| set.add(*file))?;
+        Ok(set)
+    }
+
+    /// Adds `file`, which counts while it is readable.
+    ///
+    /// # Errors
+    /// The file cannot be polled, or is in the set already.
+    pub fn add(&self, file: BorrowedFd) -> io::Result<()> {
+        Ok(epoll::add(&self.0, file, EventData::new_u64(0), EventFlags::IN)?)
+    }
+
+    /// From now on `file`, which is in the set, counts while it takes output, instead of while it is readable.
+    ///
+    /// # Errors
+    /// The file is not in the set.
+    pub fn await_room(&self, file: BorrowedFd) -> io::Result<()> {
+        Ok(epoll::modify(&self.0, file, EventData::new_u64(0), EventFlags::OUT)?)
     }
 }
 
@@ -141,6 +156,9 @@ mod tests {
         };
         assert_eq!(any_of(&[a.as_fd(), b.as_fd()]), [true]);
         assert_eq!(any_of(&[a.as_fd()]), [false]);
+        let any = AnyOf::new(&[a.as_fd()]).unwrap();
+        any.await_room(a.as_fd()).unwrap();
+        assert_eq!(waiter.wait([any.as_fd()], Instant::ZERO).unwrap(), [true]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::clients::ClientsError;
 use crate::network::Network;
-use exm_os::{ForwardingError, NetlinkError, TunInterfaceError};
+use exm_os::{ForwardingError, NetlinkError, TunInterfaceError, tun_remedy};
 use ipnet::IpNet;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -138,12 +138,12 @@ impl TunnelError {
 }
 
 /// What to do about a TUN device that cannot be created.
-fn remedy(error: &io::Error) -> &'static str {
+fn remedy(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::InvalidInput | io::ErrorKind::ResourceBusy => {
-            "give it a name that no other device has (--device)"
+            "give it a name that no other device has (--device)".to_owned()
         }
-        _ => "this needs root, /dev/net/tun and the module tun (modprobe tun)",
+        _ => tun_remedy(),
     }
 }
 

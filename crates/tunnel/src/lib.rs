@@ -13,6 +13,8 @@
 //! A [`Server`] serves one client; a [`SharedServer`] serves those of a file, [`Clients`], by a
 //! [`Listener`](exm_session::Listener).
 //!
+//! A [`Control`] tells other programs of this machine what a running tunnel does ([`Status`]), within its event loop.
+//!
 //! [`FlowQueues`] does no I/O. [`Server`] and [`Client`] are applications of a
 //! [`Session`](exm_session::Session); they start no threads.
 
@@ -22,6 +24,8 @@ mod bypass;
 mod client;
 #[cfg(target_os = "linux")]
 mod clients;
+#[cfg(target_os = "linux")]
+mod control;
 #[cfg(target_os = "linux")]
 mod device;
 #[cfg(target_os = "linux")]
@@ -39,6 +43,8 @@ mod server;
 #[cfg(target_os = "linux")]
 mod shared_server;
 #[cfg(target_os = "linux")]
+mod status;
+#[cfg(target_os = "linux")]
 mod underlay_route;
 #[cfg(target_os = "linux")]
 mod unreachable;
@@ -49,6 +55,8 @@ mod wire;
 pub use client::{Client, ClientPlan};
 #[cfg(target_os = "linux")]
 pub use clients::{Clients, ClientsError, Lease};
+#[cfg(target_os = "linux")]
+pub use control::Control;
 #[cfg(target_os = "linux")]
 pub use error::TunnelError;
 pub use exm_packet::Flow;
@@ -63,5 +71,10 @@ pub use pipe::{Counters, Pipe};
 pub use server::{Server, ServerPlan};
 #[cfg(target_os = "linux")]
 pub use shared_server::{Member, SharedServer, drive_shared};
+#[cfg(target_os = "linux")]
+pub use status::{
+    DatagramStatus, DroppedStatus, FlowStatus, PacketStatus, QueueStatus, Role, SessionState,
+    SessionStatus, SocketErrorsStatus, Status, UnroutedStatus,
+};
 #[cfg(target_os = "linux")]
 pub use wire::{DecodeError, EndReason, Message};

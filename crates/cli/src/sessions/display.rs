@@ -5,11 +5,11 @@ use super::screen::Screen;
 use super::view::{Moment, View};
 use crate::interrupt;
 use crate::shell::{Failure, note, tell};
-use exm_os::{Signal, Signals};
+use exm_os::{AnyOf, Signal, Signals};
 use exm_session::{Application, LoopControl, Session, State, Stats, drive};
 use exm_units::{Instant, Span};
 use std::io::IsTerminal;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::process::ExitCode;
 
 /// How often the screen is drawn and the keyboard read.
@@ -147,29 +147,51 @@ impl<V> Display<V> {
     }
 }
 
-/// Runs `application` until it is done or the user ends it. Returns the signal that ended it, if one did.
+/// Other work in the event loop of a session.
+pub(crate) trait Aside<E> {
+    /// A file that is readable when there is work. It stays the same.
+    fn file(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// Does the work after a round of the loop, in which that file was readable if `alarmed`. Returns when to call it
+    /// again even if the file is not readable by then.
+    fn work(&mut self, _session: &Session, _application: &E, _alarmed: bool) -> Instant {
+        Instant::MAX
+    }
+}
+
+/// No other work.
+impl<E> Aside<E> for () {}
+
+/// Runs `application` until it is done or the user ends it, and the work of `aside`. Returns the signal that ended it,
+/// if one did.
 pub(crate) fn carry<E: Application, V: View<E>>(
     session: &mut Session,
     application: &mut E,
     mut display: Display<V>,
+    aside: &mut impl Aside<E>,
 ) -> Result<Option<Signal>, Failure> {
     let signals = Signals::catch()?;
     interrupt::hand_over();
     let mut ended = None;
+    let alarm = [Some(signals.as_fd()), aside.file()];
+    let alarm = AnyOf::new(&alarm.into_iter().flatten().collect::<Vec<_>>())?;
     let monitor = |session: &Session, application: &E, alarmed: bool| {
         ended = if alarmed { signals.take() } else { None };
         if ended.is_some() {
             return LoopControl::Stop;
         }
+        let next = aside.work(session, application, alarmed);
         match display.update(session, application) {
-            Some(again) => LoopControl::WakeAt(again),
+            Some(again) => LoopControl::WakeAt(again.min(next)),
             None => {
                 ended = Some(Signal::Interrupt);
                 LoopControl::Stop
             }
         }
     };
-    let driven = drive(session, application, signals.as_fd(), monitor);
+    let driven = drive(session, application, alarm.as_fd(), monitor);
     // Restores the terminal before anything else is printed.
     drop(display);
     match driven {

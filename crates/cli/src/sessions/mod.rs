@@ -6,9 +6,11 @@ mod history;
 mod screen;
 mod view;
 
-pub(crate) use display::{Display, DisplayFlags, carry, code_of};
+pub(crate) use display::{Aside, Display, DisplayFlags, carry, code_of};
 pub(crate) use flags::{
     KEY, KeyFlags, ServerFlags, SproutFlags, addresses, input, servers, warn_of_readers,
 };
-pub(crate) use screen::{Charts, draw_rates, draw_rtts, words};
+pub(crate) use screen::{
+    Charts, RECEIVED, SENT, Screen, draw_forecast, draw_rates, draw_rtts, words,
+};
 pub(crate) use view::{Moment, View};

@@ -16,26 +16,28 @@ use ratatui::widgets::{
 use ratatui::{DefaultTerminal, Frame};
 use std::time::Duration;
 
-const SENT: Color = Color::Yellow;
-const RECEIVED: Color = Color::Cyan;
+/// The colour of what is sent.
+pub(crate) const SENT: Color = Color::Yellow;
+/// The colour of what is received.
+pub(crate) const RECEIVED: Color = Color::Cyan;
 /// The least height for charts.
 const LEAST_HEIGHT: u16 = 14;
 
 /// The terminal, which is restored when this is dropped.
-pub(super) struct Screen {
+pub(crate) struct Screen {
     terminal: DefaultTerminal,
     title: String,
 }
 
 impl Screen {
     /// Takes over the terminal; `None` if that fails. `title` is the command.
-    pub(super) fn open(title: &str) -> Option<Screen> {
+    pub(crate) fn open(title: &str) -> Option<Screen> {
         let terminal = ratatui::try_init().ok()?;
         Some(Screen { terminal, title: format!(" exm {title} ") })
     }
 
     /// Draws `view` inside the border.
-    pub(super) fn draw(&mut self, view: impl FnOnce(&mut Frame, Rect)) {
+    pub(crate) fn draw(&mut self, view: impl FnOnce(&mut Frame, Rect)) {
         let Screen { terminal, title } = self;
         // A failure to draw does not end the session.
         let _ = terminal.draw(|frame| {
@@ -45,7 +47,7 @@ impl Screen {
     }
 
     /// Whether the user has asked to quit; in raw mode Ctrl-C is not a signal.
-    pub(super) fn wants_end(&mut self) -> bool {
+    pub(crate) fn wants_end(&mut self) -> bool {
         while event::poll(Duration::ZERO).unwrap_or(false) {
             let Ok(Event::Key(key)) = event::read() else { continue };
             let control = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -93,13 +95,11 @@ fn draw(frame: &mut Frame, area: Rect, history: &History, stats: &Stats) {
     draw_rates(frame, rates, history);
     draw_rtts(frame, rtts, history);
     let [peer, own] = halves().areas(forecasts);
-    draw_forecast(frame, peer, (" forecast for what is sent, kB ", SENT), &stats.peer_forecast);
-    draw_forecast(
-        frame,
-        own,
-        (" forecast for what is received, kB ", RECEIVED),
-        &stats.own_forecast,
-    );
+    let bytes = |forecast: &Forecast| forecast.delivered.map(Bytes::get);
+    let title = (" forecast for what is sent, kB ", SENT);
+    draw_forecast(frame, peer, title, &bytes(&stats.peer_forecast));
+    let title = (" forecast for what is received, kB ", RECEIVED);
+    draw_forecast(frame, own, title, &bytes(&stats.own_forecast));
 }
 
 /// The session in a few lines of text.
@@ -178,20 +178,20 @@ fn round_up(value: f64) -> f64 {
 }
 
 /// Draws the bytes delivered by the end of each tick.
-fn draw_forecast(
+pub(crate) fn draw_forecast(
     frame: &mut Frame,
     area: Rect,
     (title, colour): (&str, Color),
-    forecast: &Forecast,
+    delivered: &[u64],
 ) {
-    let bars = forecast.delivered.iter().zip(1..).map(|(bytes, tick)| {
+    let bars = delivered.iter().zip(1..).map(|(&bytes, tick)| {
         let label = format!("{}", (exm_sprout::TICK * tick).as_millis_f64());
-        let kilo = bytes.get() as f64 / 1e3;
+        let kilo = bytes as f64 / 1e3;
         let value = if kilo < 10.0 { format!("{kilo:.1}") } else { format!("{kilo:.0}") };
-        Bar::default().value(bytes.get()).text_value(value).label(Line::from(label))
+        Bar::default().value(bytes).text_value(value).label(Line::from(label))
     });
     let bars: Vec<Bar> = bars.collect();
-    let room = area.width.saturating_sub(2) / bars.len() as u16;
+    let room = area.width.saturating_sub(2) / bars.len().max(1) as u16;
     let chart = BarChart::default()
         .data(BarGroup::default().bars(&bars))
         .bar_width(room.saturating_sub(1).max(1));

@@ -5,6 +5,7 @@ mod common;
 mod intruders;
 mod leaks;
 mod many;
+mod router;
 
 use common::{Networks, client, eventually, possible, server, shell};
 use exm_os::Namespace;
@@ -16,11 +17,11 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-const HOST4: &str = "203.0.113.2:7";
-const HOST6: &str = "[2001:db8:1::2]:7";
+pub(crate) const HOST4: &str = "203.0.113.2:7";
+pub(crate) const HOST6: &str = "[2001:db8:1::2]:7";
 
 /// An echo server on port 7 for TCP and UDP, which first sends the client's address.
-fn echo(host: &Namespace) {
+pub(crate) fn echo(host: &Namespace) {
     let (tcp, udp) = host
         .run(|| {
             let any = "[::]:7";
@@ -46,7 +47,7 @@ fn echo(host: &Namespace) {
     });
 }
 
-fn connect(network: &Namespace, to: &str) -> TcpStream {
+pub(crate) fn connect(network: &Namespace, to: &str) -> TcpStream {
     let to: SocketAddr = to.parse().expect("an address");
     let stream = network.run(|| TcpStream::connect_timeout(&to, Duration::from_secs(10)));
     let stream = stream.expect("the host answers");
@@ -55,7 +56,7 @@ fn connect(network: &Namespace, to: &str) -> TcpStream {
 }
 
 /// The source address that the host sees.
-fn seen_from(stream: &mut TcpStream) -> IpAddr {
+pub(crate) fn seen_from(stream: &mut TcpStream) -> IpAddr {
     let mut line = Vec::new();
     let mut byte = [0];
     while stream.read_exact(&mut byte).is_ok() && byte[0] != b'\n' {
@@ -64,7 +65,7 @@ fn seen_from(stream: &mut TcpStream) -> IpAddr {
     String::from_utf8(line).expect("text").parse().expect("an address")
 }
 
-fn echoes(stream: &mut TcpStream, length: usize) {
+pub(crate) fn echoes(stream: &mut TcpStream, length: usize) {
     let sent: Vec<u8> = (0..length).map(|place| (place * 7 % 251) as u8).collect();
     let mut writer = stream.try_clone().expect("there are files");
     thread::scope(|scope| {
@@ -75,7 +76,7 @@ fn echoes(stream: &mut TcpStream, length: usize) {
     });
 }
 
-fn echoes_datagram(network: &Namespace, to: &str, length: usize) {
+pub(crate) fn echoes_datagram(network: &Namespace, to: &str, length: usize) {
     let to: SocketAddr = to.parse().expect("an address");
     let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
     let socket = network.run(|| UdpSocket::bind(any)).expect("a socket");

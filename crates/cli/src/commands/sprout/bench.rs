@@ -117,7 +117,7 @@ impl Args {
         if let Some(server) = &self.server {
             display = display.awaiting(server);
         }
-        match carry(&mut session, &mut bench, display)? {
+        match carry(&mut session, &mut bench, display, &mut ())? {
             Some(signal) => Ok((None, ExitCode::from(signal.exit_code()))),
             None => Ok((Some(bench.outcome()?), ExitCode::SUCCESS)),
         }

@@ -11,5 +11,5 @@ pub(super) fn run<E: Application>(
     mut application: E,
     display: Display<Charts>,
 ) -> Result<ExitCode, Failure> {
-    Ok(code_of(carry(&mut session, &mut application, display)?))
+    Ok(code_of(carry(&mut session, &mut application, display, &mut ())?))
 }

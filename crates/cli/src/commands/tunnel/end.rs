@@ -1,7 +1,7 @@
 //! [`Tunnel`]: what both ends of a tunnel have in common.
 
-use exm_session::Application;
-use exm_tunnel::{Client, Network, Pipe, Server};
+use exm_session::{Application, Session};
+use exm_tunnel::{Client, Network, Pipe, Server, Status};
 use std::io;
 
 /// An end of a tunnel, as the display and the summary see it.
@@ -22,6 +22,8 @@ pub(super) trait Tunnel: Application {
     fn has_kill_switch(&self) -> bool {
         false
     }
+    /// Its status, for other programs.
+    fn status(&self, session: &Session) -> Status;
     /// Lifts the kill switch, if there is one.
     fn lift_kill_switch(&mut self) -> io::Result<()> {
         Ok(())
@@ -45,6 +47,10 @@ impl Tunnel for Client {
         Client::is_v6_unreachable(self)
     }
 
+    fn status(&self, session: &Session) -> Status {
+        Status::of_client(session, self)
+    }
+
     fn has_kill_switch(&self) -> bool {
         Client::has_kill_switch(self)
     }
@@ -61,5 +67,9 @@ impl Tunnel for Server {
 
     fn network(&self) -> Option<Network> {
         Some(Server::network(self))
+    }
+
+    fn status(&self, session: &Session) -> Status {
+        Status::of_server(session, self)
     }
 }

@@ -3,11 +3,13 @@
 mod bench;
 mod clients;
 mod connect;
+mod control;
 mod end;
 mod flows;
 mod run;
 mod serve;
 mod shared;
+mod status;
 mod summary;
 mod unblock;
 mod view;
@@ -35,6 +37,7 @@ Examples:
   exm tunnel clients add alice --key-file alice.key
   exm tunnel serve --clients clients.toml
   exm tunnel connect example.org:60002 --key-file key --route 10.0.0.0/8 --dns 10.0.0.53
+  exm tunnel status --watch
   exm tunnel bench --down lte --up lte";
 
 /// Parses a network as ADDRESS/BITS, or a single address. Host bits are ignored.
@@ -58,6 +61,7 @@ subcommands! {
         Serve(serve),
         Clients(clients),
         Connect(connect),
+        Status(status),
         Bench(bench),
         Unblock(unblock),
     }
@@ -68,9 +72,11 @@ impl Args {
     pub(crate) fn prepare(&mut self) -> Result<(), Failure> {
         match &mut self.command {
             Command::Bench(args) => args.prepare(),
-            Command::Serve(_) | Command::Clients(_) | Command::Connect(_) | Command::Unblock(_) => {
-                Ok(())
-            }
+            Command::Serve(_)
+            | Command::Clients(_)
+            | Command::Connect(_)
+            | Command::Status(_)
+            | Command::Unblock(_) => Ok(()),
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Runs an end of a tunnel until the user ends it, and prints a summary.
 
+use super::control::ControlSocket;
 use super::end::Tunnel;
 use super::summary::Summary;
 use super::view::TunnelView;
 use crate::sessions::{Display, DisplayFlags, carry, code_of};
 use crate::shell::{Failure, Printing};
-use exm_os::{Rights, set_realtime_priority};
+use exm_os::{Rights, network_remedy, set_realtime_priority};
 use exm_session::Session;
 use std::process::ExitCode;
 
@@ -36,11 +37,11 @@ fn device(text: &str) -> Result<String, String> {
 
 /// Checks whether this process may change the machine's network.
 pub(super) fn check_rights() -> Result<(), Failure> {
-    if Rights::already_held() {
+    if Rights::has_network() {
         return Ok(());
     }
     let problem = "a tunnel changes this machine's devices and routes, which only root may";
-    Err(Failure::new(problem).with_tip("run it as root, by sudo for instance"))
+    Err(Failure::new(problem).with_tip(network_remedy()))
 }
 
 impl TunnelFlags {
@@ -66,8 +67,9 @@ pub(super) fn run<T: Tunnel>(
     if flags.realtime {
         set_realtime_priority();
     }
+    let mut control = ControlSocket::open();
     Rights::keep_network_only()?;
-    let carried = carry(&mut session, &mut tunnel, display);
+    let carried = carry(&mut session, &mut tunnel, display, &mut control);
     let ended = carried.map_err(|failure| match tunnel.has_kill_switch() {
         true => {
             failure.with_tip("traffic stays blocked: \"exm tunnel unblock\" lifts the kill switch")

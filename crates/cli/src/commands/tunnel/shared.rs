@@ -1,14 +1,15 @@
 //! Runs a server of many clients until the user ends it, and prints a summary.
 
+use super::control::ControlSocket;
 use super::run::TunnelFlags;
 use crate::interrupt;
 use crate::layout;
 use crate::sessions::code_of;
 use crate::shell::{Failure, Printing, note, tell};
-use exm_os::{Rights, Signal, Signals, set_realtime_priority};
+use exm_os::{AnyOf, Rights, Signal, Signals, set_realtime_priority};
 use exm_session::{Listener, LoopControl, State};
 use exm_store::Columns;
-use exm_tunnel::{SharedServer, drive_shared};
+use exm_tunnel::{SharedServer, Status, drive_shared};
 use exm_units::{Instant, Span};
 use serde::Serialize;
 use std::fmt;
@@ -30,20 +31,27 @@ pub(super) fn run_shared(
     if flags.is_realtime() {
         set_realtime_priority();
     }
+    let mut control = ControlSocket::open();
     // The file of clients may belong to the user who has started this by sudo.
     Rights::keep_network_and_reading()?;
     let signals = Signals::catch()?;
     interrupt::hand_over();
     let mut display = Display::new(!flags.display.quiet, flags.display.plain);
     let mut ended: Option<Signal> = None;
+    let alarm = [Some(signals.as_fd()), control.file()];
+    let alarm = AnyOf::new(&alarm.into_iter().flatten().collect::<Vec<_>>())?;
     let monitor = |listener: &Listener, server: &mut SharedServer, alarmed: bool| {
         ended = if alarmed { signals.take() } else { None };
-        match ended {
-            Some(_) => LoopControl::Stop,
-            None => LoopControl::WakeAt(display.update(listener, server)),
+        if ended.is_some() {
+            return LoopControl::Stop;
         }
+        let again = display.update(listener, server);
+        let status = || Status::of_shared(listener, server);
+        let device = Some(server.device_name());
+        let next = control.update((listener.clock().now(), alarmed), device, status);
+        LoopControl::WakeAt(again.min(next))
     };
-    drive_shared(&mut listener, &mut server, signals.as_fd(), monitor)
+    drive_shared(&mut listener, &mut server, alarm.as_fd(), monitor)
         .map_err(|error| Failure::new(format!("the tunnel cannot continue: {error}")))?;
     if !flags.display.quiet || printing.is_json() {
         printing.print(&Summary::new(&listener, &server))?;
