@@ -2,6 +2,7 @@
 
 use crate::shell::{Failure, write_out};
 use crate::{interrupt, outside};
+use exm_qlog::Form;
 use exm_store::write_atomically;
 use std::path::Path;
 
@@ -42,4 +43,23 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     outside::check()?;
     interrupt::shielded(|| write_atomically(path, bytes))
         .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))
+}
+
+/// The form of a qlog.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum QlogForm {
+    /// That of the present drafts
+    Current,
+    /// Version 0.3, which the viewer qvis reads
+    #[value(name = "0.3")]
+    Older,
+}
+
+impl From<QlogForm> for Form {
+    fn from(form: QlogForm) -> Form {
+        match form {
+            QlogForm::Current => Form::Current,
+            QlogForm::Older => Form::Older,
+        }
+    }
 }

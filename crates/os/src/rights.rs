@@ -44,7 +44,7 @@ pub enum RightsError {
     #[error("this user may not create namespaces ({0}): {remedy}", remedy = namespace_remedy())]
     Refused(io::Error),
     /// A user namespace was created, but cannot be set up.
-    #[error("the user namespace cannot be set up: {what}: {source}")]
+    #[error("the user namespace cannot be set up: {what}: {source}; {}", namespace_remedy())]
     SetUp {
         /// The file that cannot be written.
         what: &'static str,

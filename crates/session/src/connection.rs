@@ -202,6 +202,11 @@ impl Outgoing {
     pub(crate) fn new(largest: usize) -> Outgoing {
         Outgoing { largest, ..Outgoing::default() }
     }
+
+    /// The length of the payload assembled last, in bytes.
+    pub(crate) fn payload_len(&self) -> usize {
+        self.payload.len()
+    }
 }
 
 /// The size of the next datagram of `source`. Datagrams that are empty or fit no packet are dropped so that

@@ -5,6 +5,7 @@ mod displaced;
 
 use crate::connection::{Connection, Outgoing, Received, Sent};
 use crate::handshake::{COOKIE_REPLY, HANDSHAKE, INITIATION, RESPONSE, framed};
+use crate::recorder::RecordedDatagram;
 use crate::settings::Settings;
 use crate::stats::{Counters, State, Stats};
 use crate::traffic::Source;
@@ -37,6 +38,9 @@ pub(crate) struct Endpoint {
     rtt: Option<Span>,
     counters: Counters,
     outgoing: Outgoing,
+    /// The last datagram sent and received that a recorder has not been told.
+    last_sent: Option<RecordedDatagram>,
+    last_received: Option<RecordedDatagram>,
 }
 
 /// The state that only a client or only a server has.
@@ -90,7 +94,20 @@ impl Endpoint {
         let outgoing = Outgoing::new(settings.max_payload());
         let (connection, rtt, counters) = (None, None, Counters::default());
         let (path, unproven) = (None, None);
-        Endpoint { settings, side, connection, roaming, path, unproven, rtt, counters, outgoing }
+        let (last_sent, last_received) = (None, None);
+        Endpoint {
+            settings,
+            side,
+            connection,
+            roaming,
+            path,
+            unproven,
+            rtt,
+            counters,
+            outgoing,
+            last_sent,
+            last_received,
+        }
     }
 
     /// Processes `datagram`, received at `now`, and returns the application datagram in it, if any.
@@ -203,6 +220,12 @@ impl Endpoint {
         }
         self.counters.received += 1;
         self.counters.received_bytes += Bytes::new(length);
+        self.last_received = Some(RecordedDatagram {
+            session: self.counters.sessions,
+            sequence: opened.sequence,
+            size: Bytes::new(length),
+            payload: Bytes::new(payload.len() as u64),
+        });
         if let Side::Client(client) = &mut self.side {
             client.initiator = None;
         } else if opened.newest {
@@ -267,6 +290,14 @@ impl Endpoint {
                 self.counters.sent += 1;
                 self.counters.sent_bytes += Bytes::new(self.outgoing.datagram.len() as u64);
                 self.counters.carried += u64::from(sent == Sent::Payload);
+                let is_payload = sent == Sent::Payload;
+                let payload = if is_payload { self.outgoing.payload_len() as u64 } else { 0 };
+                self.last_sent = Some(RecordedDatagram {
+                    session: self.counters.sessions,
+                    sequence: connection.crypto().sealed().saturating_sub(1),
+                    size: Bytes::new(self.outgoing.datagram.len() as u64),
+                    payload: Bytes::new(payload),
+                });
                 Some(path)
             }
             // The key has reached its limit: after the silence the client starts another handshake.
@@ -280,6 +311,16 @@ impl Endpoint {
     /// The datagram that was assembled last.
     pub(crate) fn datagram(&self) -> &[u8] {
         &self.outgoing.datagram
+    }
+
+    /// The last datagram sent, without handshakes, each once.
+    pub(crate) fn take_sent(&mut self) -> Option<RecordedDatagram> {
+        self.last_sent.take()
+    }
+
+    /// The last authentic datagram received, each once.
+    pub(crate) fn take_received(&mut self) -> Option<RecordedDatagram> {
+        self.last_received.take()
     }
 
     /// Sets what a client is told that another one with its key has displaced.

@@ -1,6 +1,7 @@
 //! [`Session`]: an [`Endpoint`] with its sockets.
 
 use crate::endpoint::{Endpoint, Farewell};
+use crate::recorder::Recorder;
 use crate::settings::Settings;
 use crate::stats::{Counters, Stats};
 use crate::traffic::{Sink, Source};
@@ -86,6 +87,7 @@ pub struct Session {
     /// Whether more can be sent at once.
     more: bool,
     next_attempt: Instant,
+    recorder: Option<Box<dyn Recorder>>,
     /// Errors that sending reports instead of sending.
     #[cfg(test)]
     injected: Vec<rustix::io::Errno>,
@@ -146,6 +148,7 @@ impl Session {
             unsent: None,
             more: false,
             next_attempt: Instant::ZERO,
+            recorder: None,
             #[cfg(test)]
             injected: Vec::new(),
             #[cfg(test)]
@@ -196,6 +199,11 @@ impl Session {
         self.endpoint.set_farewell(farewell);
     }
 
+    /// Tells `recorder` each datagram from now on, or nobody.
+    pub fn set_recorder(&mut self, recorder: Option<Box<dyn Recorder>>) {
+        self.recorder = recorder;
+    }
+
     /// Delivers received datagrams to `traffic`, and sends the datagrams of `traffic` as far as the window
     /// allows. Never blocks.
     pub fn service<T: Source + Sink>(&mut self, traffic: &mut T) {
@@ -206,12 +214,18 @@ impl Session {
     }
 
     fn receive(&mut self, traffic: &mut impl Sink) {
-        let Session { clock, sockets, endpoint, known, .. } = self;
+        let Session { clock, sockets, endpoint, known, recorder, .. } = self;
         sockets.receive(|arrival, datagram| {
             // When it arrived, however late this thread was woken; but time does not go back.
             let now = clock.now();
             *known = arrival.at(now, *known);
-            if let Some(payload) = endpoint.receive(*known, arrival.path, datagram) {
+            let payload = endpoint.receive(*known, arrival.path, datagram);
+            if let Some(recorder) = recorder
+                && let Some(datagram) = endpoint.take_received()
+            {
+                recorder.received(*known, &datagram);
+            }
+            if let Some(payload) = payload {
                 traffic.deliver(now, payload);
             }
         });
@@ -236,6 +250,11 @@ impl Session {
         }
         for _ in 0..MAX_SENDS {
             let Some(path) = self.endpoint.transmit(now, traffic) else { return };
+            if let Some(recorder) = &mut self.recorder
+                && let Some(datagram) = self.endpoint.take_sent()
+            {
+                recorder.sent(now, &datagram);
+            }
             if !self.send(now, now, path) {
                 return;
             }

@@ -5,14 +5,15 @@ use exm_datagram::Key;
 use exm_endpoint::PortRange;
 use exm_os::{Clock, Waiter};
 use exm_session::{
-    Application, Forward, Lines, LoopControl, Mailbox, Session, SessionError, Settings, State,
-    WhenFull, drive,
+    Application, Forward, Lines, LoopControl, Mailbox, RecordedDatagram, Recorder, Session,
+    SessionError, Settings, State, WhenFull, drive,
 };
-use exm_units::{Bytes, Span};
+use exm_units::{Bytes, Instant, Span};
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -97,6 +98,47 @@ fn datagrams_go_both_ways() {
     assert_eq!(stats[0].counters.carried, 200);
     assert!(stats[0].srtt.is_some_and(|srtt| srtt < Span::from_millis(200)));
     assert_eq!(stats[0].peer, Some(address(&pair.sessions[1])));
+}
+
+/// What a session was told: whether it was sent, its number, its size and that of its payload.
+#[derive(Clone, Default)]
+struct Told(Arc<Mutex<Vec<(bool, RecordedDatagram)>>>);
+
+impl Recorder for Told {
+    fn sent(&mut self, _at: Instant, datagram: &RecordedDatagram) {
+        self.0.lock().expect("it is whole").push((true, *datagram));
+    }
+
+    fn received(&mut self, _at: Instant, datagram: &RecordedDatagram) {
+        self.0.lock().expect("it is whole").push((false, *datagram));
+    }
+}
+
+#[test]
+fn recorders_are_told_what_is_sent_and_received() {
+    let mut pair = Pair::new(listen, key(1));
+    let told = [Told::default(), Told::default()];
+    for (session, told) in pair.sessions.iter_mut().zip(&told) {
+        session.set_recorder(Some(Box::new(told.clone())));
+    }
+    for number in 1..=50 {
+        pair.traffic[0].queue.try_send(vec![0; number]).expect("room");
+    }
+    let done = pair.run(Span::from_secs(20), |pair| pair.traffic[1].delivered.len() == 50);
+    assert!(done);
+    let [client, server] = told.map(|told| told.0.lock().expect("it is whole").clone());
+    let of = |told: &[(bool, RecordedDatagram)], sent| {
+        let of_way = told.iter().filter(|(way, _)| *way == sent).map(|(_, datagram)| *datagram);
+        of_way.collect::<Vec<_>>()
+    };
+    let (sent, received) = (of(&client, true), of(&server, false));
+    assert!(received.iter().all(|datagram| sent.contains(datagram)), "{received:?}");
+    let payloads = sent.iter().map(|datagram| datagram.payload.get()).filter(|&bytes| bytes > 0);
+    assert!(payloads.eq(1..=50));
+    assert!(
+        sent.iter().zip(0..).all(|(datagram, n)| (datagram.session, datagram.sequence) == (1, n))
+    );
+    assert_eq!(pair.sessions[0].counters().sent, sent.len() as u64);
 }
 
 #[test]

@@ -137,6 +137,45 @@ fn a_server_that_ends_leaves_another_one_working() {
     assert_eq!(output_text, "0% packet loss\n1\n0\n0% packet loss\n1\n0\n");
 }
 
+/// What runs is shown, live and as JSON, and is gone when it has ended; the datagrams are logged.
+const STATUS: &str = r#"
+mount -t tmpfs none /run || exit 9
+$exm tunnel status && exit 1
+nsenter --net=/proc/$other/ns/net $exm tunnel connect 192.0.2.1 --key-file key --qlog log.sqlog \
+    --device exmc0 >/dev/null 2>client & client=$!
+up() { $exm tunnel status exmc0 | grep -q connected; }
+soon up || cat client server
+$exm tunnel status exmc0 --json | grep -o '"role": "[a-z]*"\|"state": "[a-z]*"'
+$exm tunnel status | grep -o '^exm.*: [a-z ]*'
+timeout 20 $exm tunnel status exmc0 --watch --plain | head -1 | grep -o 'connected with 192.0.2.1:60001'
+stat -c %a /run/exm /run/exm/*.sock
+kill -INT $client; wait $client 2>/dev/null
+ls /run/exm | grep sock
+kill -KILL $server; wait $server 2>/dev/null
+$exm tunnel status exm0 && exit 1
+grep -c 'file_schema' log.sqlog; grep -q '"name":"quic:packet_received"' log.sqlog && echo logged
+"#;
+
+#[test]
+fn running_tunnels_are_shown() {
+    let Some(output_text) = beside_server("tunnel-status", STATUS) else { return };
+    // The server has its socket in the folder that the script hides: only the client is seen.
+    let lines: Vec<&str> = output_text.lines().collect();
+    let expected = [
+        r#""role": "client""#,
+        r#""state": "established""#,
+        "exmc0: client",
+        "connected with 192.0.2.1:60001",
+        "700",
+        "600",
+        "1",
+        "logged",
+    ];
+    let printed: Vec<&str> = lines.iter().copied().filter(|line| expected.contains(line)).collect();
+    assert_eq!(printed, expected, "{output_text}");
+    assert_eq!(output_text.matches("no tunnel runs on this machine").count(), 2, "{output_text}");
+}
+
 /// A DHCP client rewrites the resolvers while a tunnel has set them: the tunnel's are set again, and at
 /// the end, however it ends, the new network's are restored.
 const RESOLVERS: &str = r#"
@@ -248,7 +287,7 @@ fn root_is_asked_for() {
     let output = command.args(setpriv).args(["serve", "--new-key"]).current_dir(&folder.0).output();
     match output {
         Ok(output) if exm_os::Rights::already_held() && output.status.code() != Some(127) => {
-            assert_fails(&output, 1, &["which only root may", "sudo"]);
+            assert_fails(&output, 1, &["which only root may", "run it as root", "sudo"]);
         }
         _ => exm_testing::skip("without root's rights or setpriv"),
     }

@@ -1,7 +1,7 @@
 //! The packets of a run, in files of other people's tools.
 
 use crate::interrupt;
-use crate::outputs::check_output;
+use crate::outputs::{QlogForm, check_output};
 use crate::shell::Failure;
 use exm_qlog::Form;
 use exm_sim::capture::Capture;
@@ -37,24 +37,6 @@ pub(super) struct PacketFlags {
     /// Log what happens at a link's queue in mahimahi's format, for its scripts; without LINK, at the first link
     #[arg(long, value_name = "[LINK=]FILE")]
     mahimahi_log: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum QlogForm {
-    /// That of the present drafts
-    Current,
-    /// Version 0.3, which the viewer qvis reads
-    #[value(name = "0.3")]
-    Older,
-}
-
-impl From<QlogForm> for Form {
-    fn from(form: QlogForm) -> Form {
-        match form {
-            QlogForm::Current => Form::Current,
-            QlogForm::Older => Form::Older,
-        }
-    }
 }
 
 /// The files that a run writes, and the options that ask for them.

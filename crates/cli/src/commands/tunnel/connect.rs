@@ -1,10 +1,12 @@
 //! `exm tunnel connect`: the end whose traffic is carried.
 
+use super::qlog::QlogFlags;
 use super::run::{TunnelFlags, check_rights, run};
 use super::{RISK, ip_network};
 use crate::sessions::{KeyFlags, SproutFlags, servers};
 use crate::shell::{Failure, Printing, note};
 use exm_os::Clock;
+use exm_qlog::Vantage;
 use exm_session::Session;
 use exm_tunnel::{Client, ClientPlan, IpNet};
 use std::net::IpAddr;
@@ -48,6 +50,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     tunnel: TunnelFlags,
     #[command(flatten)]
+    qlog: QlogFlags,
+    #[command(flatten)]
     printing: Printing,
     #[command(flatten)]
     key: KeyFlags,
@@ -58,6 +62,7 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         check_rights()?;
+        self.qlog.check()?;
         let key = self.key.key()?;
         let servers = servers(&self.server)?;
         let mut session = Session::connect(Clock::start(), key, self.sprout.settings()?, servers)?;
@@ -75,6 +80,7 @@ impl Args {
             note("the kill switch of an earlier tunnel is engaged: this tunnel keeps it");
         }
         let display = self.tunnel.display("tunnel connect", self.printing).awaiting(&self.server);
-        run(session, client, display, &self.tunnel, self.printing)
+        let log = (&self.qlog, Vantage::Client);
+        run((session, client), display, log, &self.tunnel, self.printing)
     }
 }

@@ -1,11 +1,8 @@
 //! [`ControlSocket`]: the control socket of a running tunnel, where there can be one.
 
-use super::end::Tunnel;
-use crate::sessions::Aside;
 use crate::shell::note;
 use exm_os::runtime_folder;
-use exm_session::Session;
-use exm_tunnel::{Control, Pipe, Status};
+use exm_tunnel::{Control, Status};
 use exm_units::Instant;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -51,16 +48,5 @@ impl ControlSocket {
             control.service(now, status);
         }
         control.next_wake()
-    }
-}
-
-impl<T: Tunnel> Aside<T> for ControlSocket {
-    fn file(&self) -> Option<BorrowedFd<'_>> {
-        ControlSocket::file(self)
-    }
-
-    fn work(&mut self, session: &Session, tunnel: &T, alarmed: bool) -> Instant {
-        let device = tunnel.pipe().map(Pipe::device_name);
-        self.update((session.clock().now(), alarmed), device, || tunnel.status(session))
     }
 }

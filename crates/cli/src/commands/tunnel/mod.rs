@@ -6,6 +6,7 @@ mod connect;
 mod control;
 mod end;
 mod flows;
+mod qlog;
 mod run;
 mod serve;
 mod shared;

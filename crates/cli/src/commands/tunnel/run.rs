@@ -2,12 +2,17 @@
 
 use super::control::ControlSocket;
 use super::end::Tunnel;
+use super::qlog::{Qlog, QlogFlags};
 use super::summary::Summary;
 use super::view::TunnelView;
-use crate::sessions::{Display, DisplayFlags, carry, code_of};
+use crate::sessions::{Aside, Display, DisplayFlags, carry, code_of};
 use crate::shell::{Failure, Printing};
 use exm_os::{Rights, network_remedy, set_realtime_priority};
+use exm_qlog::Vantage;
 use exm_session::Session;
+use exm_tunnel::Pipe;
+use exm_units::Instant;
+use std::os::fd::BorrowedFd;
 use std::process::ExitCode;
 
 /// Options of both ends of a tunnel.
@@ -56,20 +61,46 @@ impl TunnelFlags {
     }
 }
 
-/// Runs the tunnel until the user ends it, and prints a summary. Returns the exit code.
+/// The work beside a tunnel.
+struct Beside {
+    control: ControlSocket,
+    qlog: Option<Qlog>,
+}
+
+impl<T: Tunnel> Aside<T> for Beside {
+    fn file(&self) -> Option<BorrowedFd<'_>> {
+        self.control.file()
+    }
+
+    fn work(&mut self, session: &Session, tunnel: &T, alarmed: bool) -> Instant {
+        if let Some(qlog) = &mut self.qlog {
+            qlog.look(session);
+        }
+        let device = tunnel.pipe().map(Pipe::device_name);
+        let moment = (session.clock().now(), alarmed);
+        self.control.update(moment, device, || tunnel.status(session))
+    }
+}
+
+/// Runs the tunnel until the user ends it, and prints a summary. `log` is the log of its session, as seen from its end.
+/// Returns the exit code.
 pub(super) fn run<T: Tunnel>(
-    mut session: Session,
-    mut tunnel: T,
+    (mut session, mut tunnel): (Session, T),
     display: Display<TunnelView>,
+    log: (&QlogFlags, Vantage),
     flags: &TunnelFlags,
     printing: Printing,
 ) -> Result<ExitCode, Failure> {
     if flags.realtime {
         set_realtime_priority();
     }
-    let mut control = ControlSocket::open();
+    let qlog = log.0.begin(&mut session, log.1)?;
+    let mut beside = Beside { control: ControlSocket::open(), qlog };
     Rights::keep_network_only()?;
-    let carried = carry(&mut session, &mut tunnel, display, &mut control);
+    let carried = carry(&mut session, &mut tunnel, display, &mut beside);
+    if let Some(qlog) = beside.qlog {
+        qlog.finish(&mut session);
+    }
     let ended = carried.map_err(|failure| match tunnel.has_kill_switch() {
         true => {
             failure.with_tip("traffic stays blocked: \"exm tunnel unblock\" lifts the kill switch")

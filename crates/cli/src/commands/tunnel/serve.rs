@@ -1,11 +1,13 @@
 //! `exm tunnel serve`: the end that forwards traffic.
 
+use super::qlog::QlogFlags;
 use super::run::{TunnelFlags, check_rights, run};
 use super::shared::run_shared;
 use super::{RISK, ip_network};
 use crate::sessions::{ServerFlags, SproutFlags, warn_of_readers};
 use crate::shell::{Failure, Printing, note};
 use exm_os::Clock;
+use exm_qlog::Vantage;
 use exm_session::{Listener, Session};
 use exm_tunnel::{IpNet, Network, Server, ServerPlan, SharedServer};
 use std::path::{Path, PathBuf};
@@ -36,7 +38,7 @@ pub(crate) struct Args {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["network", "new_key", "key_file", "key_env", "key_stdin"],
+        conflicts_with_all = ["network", "new_key", "key_file", "key_env", "key_stdin", "qlog"],
     )]
     clients: Option<PathBuf>,
     /// The tunnel's own addresses: the first for this end, the second for the client
@@ -53,6 +55,8 @@ pub(crate) struct Args {
     server: ServerFlags,
     #[command(flatten)]
     tunnel: TunnelFlags,
+    #[command(flatten)]
+    qlog: QlogFlags,
     #[command(flatten)]
     printing: Printing,
     #[command(flatten)]
@@ -72,6 +76,7 @@ impl Args {
         if let Some(file) = &self.clients {
             return self.serve_many(file);
         }
+        self.qlog.check()?;
         let key = self.server.key()?;
         let settings = self.sprout.settings()?;
         let ServerFlags { bind, port, .. } = self.server;
@@ -85,7 +90,8 @@ impl Args {
             note(NO_ROUTE);
         }
         let display = self.tunnel.display("tunnel serve", self.printing);
-        run(session, server, display, &self.tunnel, self.printing)
+        let log = (&self.qlog, Vantage::Server);
+        run((session, server), display, log, &self.tunnel, self.printing)
     }
 
     /// Serves the clients of `file`.

@@ -5,7 +5,7 @@ use super::report::{head, kilo, state};
 use super::{name, read_all};
 use crate::interrupt;
 use crate::sessions::{RECEIVED, SENT, Screen, code_of, draw_forecast};
-use crate::shell::{Failure, print};
+use crate::shell::Failure;
 use exm_os::{Clock, Signals, Waiter};
 use exm_tunnel::{Role, SessionStatus, Status};
 use exm_units::{Instant, Span};
@@ -16,6 +16,7 @@ use ratatui::text::Line;
 use ratatui::widgets::{Block, Paragraph, RenderDirection, Row, Sparkline, Table};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
@@ -58,13 +59,25 @@ pub(super) fn watch(first: &Status, is_live: bool) -> Result<ExitCode, Failure> 
             picture.add(look.total());
             match &mut screen {
                 Some(screen) => screen.draw(|frame, area| picture.draw(frame, area, &look)),
-                None => print(&line(&look))?,
+                None => match write(&line(&look)) {
+                    // The reader of our output has closed it.
+                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                        return Ok(ExitCode::SUCCESS);
+                    }
+                    written => written?,
+                },
             }
             next = now + interval;
         }
         let wake = if screen.is_some() { next.min(clock.now() + KEYS) } else { next };
         waiter.wait([signals.as_fd()], wake)?;
     }
+}
+
+fn write(line: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(line.as_bytes())?;
+    stdout.flush()
 }
 
 /// The tunnel `first` as it is now.
