@@ -174,7 +174,7 @@ fn logged_link(text: &str, network: &Network) -> Result<(usize, PathBuf), Failur
                 let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
                 let problem = format!("there is no such link: name one of {}", names.join(", "));
                 let tip = "a file with = in its name is written ./NAME";
-                Failure::invalid_value(name, "--mahimahi-log", problem).with_tip(tip)
+                Failure::invalid_value(name, "--mahimahi-log", &problem).with_tip(tip)
             })?;
             Ok((link, file.into()))
         }
