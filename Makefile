@@ -6,6 +6,7 @@
 # make dist   packs a static program, as an archive and for Debian
 # make python builds the Python package and tests it; make wheel packs it for this machine, make wheels for any
 #             Linux, make sdist its sources; make ray tests it on a cluster
+# make video   sends a real encoder's video over emulated links by Sprout, TCP and at a fixed rate, and compares them
 # make kernel-object builds the programs for the kernel from their sources, with clang; users need none
 # The first two need cargo (https://rustup.rs) and nothing else; the first build fetches and compiles what
 # the program is made of. Tests meet real programs as well: as root on Debian they are installed, and
@@ -37,7 +38,7 @@ DIST = target/dist
 # The target of the module that the page of `exm ratatouille` contains.
 WASM = wasm32-unknown-unknown
 
-.PHONY: all build demo test kernel-object bpf-object nightly format lint wasm wasm-target site peers browser tests instructions renew-instructions apidocs docs smoke msrv package deny deny-if-installed dist python ray maturin wheel sdist wheels clean
+.PHONY: all build demo test kernel-object bpf-object nightly video format lint wasm wasm-target site peers browser tests instructions renew-instructions apidocs docs smoke msrv package deny deny-if-installed dist python ray maturin wheel sdist wheels clean
 
 all: build
 
@@ -193,6 +194,19 @@ ray: python
 	@echo "== Testing designs on a cluster"
 	@$(VENV)/bin/pip install --quiet $(RAY)
 	cd python && $(VENV)/bin/python -m pytest -q tests/ray
+
+# A real encoder's video over emulated links: by Sprout, TCP and at a fixed rate. Not part of `make test`: it takes seven
+# minutes, and a machine that is busy would be late with frames.
+VIDEO = crates/session/examples/video/video.py
+VIDEO_PYTHON ?= /usr/bin/python3
+video:
+	@if $(VIDEO_PYTHON) $(VIDEO) check; then \
+		echo "== Building exm and the video sender" && \
+		$(CARGO) build --release --locked --no-default-features -p exm && \
+		$(CARGO) build --release --locked -p exm-session --example video && \
+		$(VIDEO_PYTHON) $(VIDEO) compare --exm $(RELEASE)/exm --video $(RELEASE)/examples/video --out target/video; \
+	else echo "== Without these packages, make video is skipped"; fi
+RELEASE = $(abspath $(or $(CARGO_TARGET_DIR),target))/release
 
 # Without symbols and paths of this machine, so that two builds of one commit by one compiler give the same bytes.
 PACKED = $(CURDIR)/target/python/wheels

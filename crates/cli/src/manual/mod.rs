@@ -67,6 +67,7 @@ pub(crate) const TOPICS: &[Topic] = topics! {
     "How it works" {
         "" "how-sprout-works",
         "" "tunnel-network",
+        "" "video",
         "" "emulator",
         "" "watching",
         "" "robust-tables",

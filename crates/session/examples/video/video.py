@@ -3,6 +3,7 @@
 and a fixed rate on emulated links.
 
     video.py compare --exm EXM --video VIDEO --out DIR [LINK...]    the comparison, as a table, JSON and a picture
+    video.py check                                                  names what is missing, if anything
     video.py encode SOURCE FRAMES                                   the encoder that `video send` asks
     video.py collect FILE                                           notes when each frame of `video receive` arrives
 
@@ -14,6 +15,7 @@ import argparse
 import base64
 import json
 import os
+import shutil
 import statistics
 import struct
 import subprocess
@@ -39,6 +41,36 @@ def pipeline(text):
     made = Gst.parse_launch(text)
     made.set_state(Gst.State.PLAYING)
     return Gst, made
+
+
+def check(_arguments):
+    """Names the packages of Debian that are missing."""
+    missing = []
+    try:
+        import numpy  # noqa: F401
+    except ImportError:
+        missing.append("python3-numpy")
+    try:
+        import gi
+
+        gi.require_version("Gst", "1.0")
+        gi.require_version("GstApp", "1.0")
+        from gi.repository import Gst, GstApp  # noqa: F401
+
+        Gst.init(None)
+        elements = {
+            "appsrc": "gstreamer1.0-plugins-base",
+            "x264enc": "gstreamer1.0-plugins-ugly",
+            "h264parse": "gstreamer1.0-plugins-bad",
+            "avdec_h264": "gstreamer1.0-libav",
+        }
+        missing += [package for element, package in elements.items() if not Gst.ElementFactory.find(element)]
+    except (ImportError, ValueError):
+        missing += ["python3-gi", "gir1.2-gst-plugins-base-1.0"]
+    if not shutil.which("ffmpeg"):
+        missing.append("ffmpeg")
+    if missing:
+        sys.exit("missing packages of Debian: " + " ".join(missing))
 
 
 def source(path):
@@ -279,6 +311,8 @@ def main():
     command.add_argument("--out", required=True)
     command.add_argument("--seconds", type=int, default=60)
     command.set_defaults(run=compare)
+    command = commands.add_parser("check")
+    command.set_defaults(run=check)
     command = commands.add_parser("encode")
     command.add_argument("source")
     command.add_argument("frames", type=int)

@@ -23,6 +23,7 @@ mod agenda;
 mod ahead;
 mod event_loop;
 mod host;
+mod links;
 mod observer;
 mod packets;
 mod pipe;

@@ -6,7 +6,7 @@ use crate::video::{Encoder, Offer};
 use exm_cc::{Controller, Metrics};
 use exm_link::Packet;
 use exm_random::{Purpose, Stream};
-use exm_units::{Bytes, Instant, Span};
+use exm_units::{Instant, Span};
 
 /// The time for which Sprout's forecast is asked: that for which its sender follows it.
 const FORECAST: Span = Span::from_millis(100);
