@@ -213,9 +213,13 @@ mod tests {
             (&["threads", "help", "version", "out", "output", "network", "private"], None),
             (&["routes", "names", "server", "to", "bench", "forward"], None),
         ];
-        // The log of a design is one of its files, and an import chooses packets by these.
-        let others =
-            [("exm design", "log"), ("exm trace import", "port"), ("exm trace import", "mtu")];
+        // The log of a design is one of its files, an import chooses packets by these, and a client's key is an output.
+        let others = [
+            ("exm design", "log"),
+            ("exm trace import", "port"),
+            ("exm trace import", "mtu"),
+            ("exm tunnel clients add", "key_file"),
+        ];
         each(&mut |name, command| {
             for argument in command.get_arguments() {
                 let id = argument.get_id().as_str();

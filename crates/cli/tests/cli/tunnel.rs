@@ -141,6 +141,7 @@ fn a_server_that_ends_leaves_another_one_working() {
 const STATUS: &str = r#"
 mount -t tmpfs none /run || exit 9
 $exm tunnel status && exit 1
+$exm tunnel serve --key-file key >/dev/null 2>server & server=$!
 nsenter --net=/proc/$other/ns/net $exm tunnel connect 192.0.2.1 --key-file key --qlog log.sqlog \
     --device exmc0 >/dev/null 2>client & client=$!
 up() { $exm tunnel status exmc0 | grep -q connected; }
@@ -158,20 +159,21 @@ grep -c 'file_schema' log.sqlog; grep -q '"name":"quic:packet_received"' log.sql
 
 #[test]
 fn running_tunnels_are_shown() {
-    let Some(output_text) = beside_server("tunnel-status", STATUS) else { return };
-    // The server has its socket in the folder that the script hides: only the client is seen.
-    let lines: Vec<&str> = output_text.lines().collect();
+    let Some(output_text) = between_networks("tunnel-status", STATUS) else { return };
     let expected = [
         r#""role": "client""#,
         r#""state": "established""#,
+        "exm0: server of one client",
         "exmc0: client",
         "connected with 192.0.2.1:60001",
         "700",
         "600",
+        "600",
+        "tunnel-exm0.sock",
         "1",
         "logged",
     ];
-    let printed: Vec<&str> = lines.iter().copied().filter(|line| expected.contains(line)).collect();
+    let printed: Vec<&str> = output_text.lines().take(expected.len()).collect();
     assert_eq!(printed, expected, "{output_text}");
     assert_eq!(output_text.matches("no tunnel runs on this machine").count(), 2, "{output_text}");
 }
@@ -351,7 +353,9 @@ const MANY: &str = r#"
 $exm tunnel clients add a --key-file a.key --network 10.77.0.0/16 >/dev/null 2>&1
 $exm tunnel clients add b --key-file b.key >/dev/null 2>&1
 $exm tunnel serve --clients clients.toml --json >summary 2>server & server=$!
-there $exm tunnel connect 192.0.2.1 --key-file a.key --route 203.0.113.1 --device exma >/dev/null 2>a &
+# Not by the function, which a shell would run as a program of its own.
+nsenter --net=/proc/$other/ns/net $exm tunnel connect 192.0.2.1 --key-file a.key --route 203.0.113.1 \
+    --device exma >/dev/null 2>a & a=$!
 soon there ping -c 1 -W 1 10.77.0.1 && echo a is served
 there $exm tunnel connect 192.0.2.1 --key-file b.key --route 203.0.113.2 --device exmb >/dev/null 2>b &
 soon there ping -c 1 -W 1 10.77.1.1 && echo b is served
@@ -359,6 +363,7 @@ $exm tunnel clients revoke b 2>/dev/null
 soon grep -q 'it was revoked there' b && echo b is revoked
 there ping -c 1 -W 1 10.77.0.1 >/dev/null && echo a is still served
 kill -INT $server; wait $server
+kill $a; wait $a 2>/dev/null
 grep -c '"connected": 1' summary
 "#;
 
