@@ -13,8 +13,13 @@ type Named = (&'static str, &'static str);
 /// A label: its name and its value.
 type Label<'a> = (&'a str, String);
 
+/// A counter, and its value.
+type Counter = (Named, fn(&SessionStatus) -> u64);
+/// A gauge, and its value if that is known.
+type Gauge = (Named, fn(&SessionStatus) -> Option<f64>);
+
 /// The counters of each session.
-const COUNTERS: [(Named, fn(&SessionStatus) -> u64); 24] = [
+const COUNTERS: [Counter; 24] = [
     (("datagrams_sent_total", "UDP datagrams sent, without handshakes."), |s| s.datagrams.sent),
     (("datagram_sent_bytes_total", "UDP payload sent."), |s| s.datagrams.sent_bytes),
     (("datagrams_received_total", "Authentic UDP datagrams received."), |s| s.datagrams.received),
@@ -53,7 +58,7 @@ const COUNTERS: [(Named, fn(&SessionStatus) -> u64); 24] = [
 ];
 
 /// The gauges of each session. Those that are unknown yet are left out.
-const GAUGES: [(Named, fn(&SessionStatus) -> Option<f64>); 10] = [
+const GAUGES: [Gauge; 10] = [
     (("up", "Whether datagrams arrive from the other end."), |s| {
         Some(f64::from(u8::from(s.state == SessionState::Established)))
     }),
