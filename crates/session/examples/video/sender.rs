@@ -16,6 +16,9 @@ const LEAST_FRAME: f64 = 300.0;
 /// How long it goes on once the encoder has ended, so that the last frames arrive.
 const LINGER: Span = Span::from_secs(2);
 
+/// A frame, after its number.
+type Numbered = (u32, Vec<u8>);
+
 /// The encoder, which is asked for one frame at a time.
 struct Encoder {
     child: Child,
@@ -44,7 +47,7 @@ impl Encoder {
     }
 
     /// Reads what its output has, which must be readable. Returns a complete frame with its number; an error at its end.
-    fn read(&mut self) -> Result<Option<(u32, Vec<u8>)>, Box<dyn Error>> {
+    fn read(&mut self) -> Result<Option<Numbered>, Box<dyn Error>> {
         let mut buffer = [0; 1 << 16];
         let read = self.output.read(&mut buffer)?;
         if read == 0 {
