@@ -4,7 +4,7 @@ use crate::case::{Case, STEPS};
 use crate::series::Recording;
 use exm_measure::convergence_time;
 use exm_sim::network::Network;
-use exm_sim::traffic::{OnFor, OnOff, Traffic};
+use exm_sim::traffic::{OnOff, Traffic};
 use exm_units::{Instant, Span};
 use serde::{Deserialize, Serialize};
 
