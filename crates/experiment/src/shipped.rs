@@ -51,6 +51,7 @@ pub const SHIPPED: &[(&str, &str)] = texts![
     "thesis-4-3",
     "thesis-4-4",
     "today",
+    "video-agility",
     "worth-of-marks",
     "worth-of-signals",
 ];

@@ -41,7 +41,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "json")]
     watch: bool,
     /// Print a line a second instead of a live picture
-    #[arg(long, requires = "watch")]
+    #[arg(long, requires = "watch", help_heading = "Output")]
     plain: bool,
     #[command(flatten)]
     printing: Printing,
