@@ -379,7 +379,11 @@ fn every_key_of_results_in_json_is_documented() {
     assert_json(
         &folder,
         "exm simulate",
-        &[&format!("{simulate} --runs 2 --json"), "simulate cellular --duration 70s --json"],
+        &[
+            &format!("{simulate} --runs 2 --json"),
+            "simulate cellular --duration 70s --json",
+            "simulate call --duration 20s --json",
+        ],
         &[],
     );
     let falsify = "falsify reno --tries 16 --around 1 --model m.toml --json";
