@@ -364,12 +364,9 @@ impl Vivace {
         let utility =
             results.iter().map(|(_, utility)| utility).sum::<f64>() / results.len() as f64;
         let agree = ups == PAIRS || ups == 0;
-        if self.yields && !agree {
-            // The scavenger goes down unless all agree to go up.
-            self.climb((self.rate, utility), -gradient.abs());
-            return;
-        }
-        match agree && gradient.is_finite() {
+        // The scavenger goes down unless all agree to go up.
+        let gradient = if agree { gradient } else { -gradient.abs() };
+        match (agree || self.yields) && gradient.is_finite() {
             true => self.climb((self.rate, utility), gradient),
             false => self.probe(self.rate),
         }

@@ -103,7 +103,7 @@ fn a_call_survives_beside_a_download() {
     }
 }
 
-/// Marks of L4S keep frames of SCReAM from waiting in the queue, where its classic variant waits for half of its target.
+/// Marks of L4S keep SCReAM's packets from waiting, where without them the queue grows to half of its target and more.
 #[test]
 fn marks_keep_the_queue_of_scream_short() {
     let p95 = |controller, queue: &str| {
@@ -120,8 +120,7 @@ fn marks_keep_the_queue_of_scream_short() {
     };
     let (rate, marked) = p95("scream", "dual-pi2");
     let (_, plain) = p95("scream", "drop-tail");
-    p95("scream-classic", "dual-pi2");
-    assert!(rate > 0.4 && marked < plain, "{rate} {marked} {plain}");
+    assert!(rate > 0.7 && marked < 0.6 * plain, "{rate} {marked} {plain}");
 }
 
 /// Any transport may carry a video: TCP shows every frame, if late; the bare host loses those that lost a packet.
