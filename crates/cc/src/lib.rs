@@ -23,9 +23,11 @@
 //! | [`LedbatPlusPlus`] | draft-irtf-iccrg-ledbat-plus-plus-01 | target 60 ms, slowdowns after nine times the duration of the last |
 //! | [`Copa`] | Arun & Balakrishnan, NSDI 2018 | delta 0.5, competitive where others fill the queue; [`Copa::without_competition`] |
 //! | [`Prague`] | draft-briscoe-iccrg-prague-congestion-control-04, RFC 9331 | gain 1/16, virtual RTT 25 ms; [`Prague::without_accurate_feedback`] |
-//! | [`Vivace`] | Dong et al., NSDI 2018 | the paper's utility; two pairs of trials |
+//! | [`Vivace`] | Dong et al., NSDI 2018 | the paper's utility; two pairs of trials; [`Vivace::scavenger`] is Proteus-S (Meng et al., SIGCOMM 2020) |
+//! | [`Verus`] | Zaki et al., SIGCOMM 2015 | R 4, epochs of 5 ms |
 //! | [`Gcc`] | draft-ietf-rmcat-gcc-02, and libwebrtc's trend line | for media: starts at 300 kbps |
 //! | [`Nada`] | RFC 8698 | for media: 150 to 1500 kbps, priority 1 |
+//! | [`Scream`] | draft-johansson-ccwg-rfc8298bis-screamv2, RFC 8298 | for media: 150 to 1500 kbps, target 60 ms; [`Scream::classic`] |
 //! | [`Xcp`] | Katabi, Handley & Rohrs, SIGCOMM 2002 | none: the routers decide |
 //! | [`Bbr1`] | draft-cardwell-iccrg-bbr-congestion-control-00 (BBR version 1) | the draft's, and Linux's rounding, margin and policer detection; seed 1, [`Bbr1::new`] |
 //! | [`Bbr`] | draft-ietf-ccwg-bbr-06 (BBR version 3) | the draft's; seed 1, [`Bbr::new`] |
@@ -64,7 +66,9 @@ mod parameters;
 mod pipe;
 mod prague;
 mod reno;
+mod scream;
 mod vegas;
+mod verus;
 mod vivace;
 mod wakeup;
 #[cfg(test)]
@@ -95,7 +99,9 @@ pub use nada::Nada;
 pub use parameters::{Parameter, ParameterError, Parameters, Value};
 pub use prague::Prague;
 pub use reno::Reno;
+pub use scream::Scream;
 pub use vegas::Vegas;
+pub use verus::Verus;
 pub use vivace::Vivace;
 pub use wakeup::Wakeup;
 pub use xcp::Xcp;

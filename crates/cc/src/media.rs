@@ -42,6 +42,11 @@ impl Media {
         self.srtt
     }
 
+    /// Whether an application decides how much there is to send.
+    pub(crate) fn is_fed(&self) -> bool {
+        self.is_fed
+    }
+
     /// Packets a second at `rate` bits a second.
     fn packets(&self, rate: f64) -> f64 {
         rate / (self.packet.get().max(1) as f64 * 8.0)

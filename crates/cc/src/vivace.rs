@@ -1,4 +1,5 @@
-//! [`Vivace`]: a rate that climbs the gradient of a utility, tried out in pairs (Dong et al., NSDI 2018).
+//! [`Vivace`]: a rate that climbs the gradient of a utility, tried out in pairs (Dong et al., NSDI 2018), and its scavenger,
+//! which also avoids varying RTTs (Proteus: Meng et al., SIGCOMM 2020).
 
 use crate::controller::{
     Ack, Congestion, CongestionKind, Controller, DEFAULT_MTU, Decision, INITIAL_WINDOW, Needs,
@@ -34,9 +35,14 @@ const MAX_WAITING: usize = 64;
 /// x^0.9 - 900 x max(0, dRTT/dt) - 11.35 x L, with x in Mbps and L the part that was lost. It doubles the rate while the utility
 /// grows, then tries rates 5 % above and below in pairs, and moves by their gradient, faster the longer the direction
 /// is the same.
+///
+/// [`Vivace::scavenger`] is Proteus-S, for background transfers: the rate times the standard deviation of the RTT is subtracted from the utility
+/// too, and one pair of trials suffices to go down. Where others share the queue RTTs vary, so that it yields to them.
 #[derive(Clone, Debug)]
 pub struct Vivace {
     tuning: Tuning,
+    /// Whether the deviation of RTTs counts.
+    yields: bool,
     mtu: Bytes,
     /// In Mbps.
     rate: f64,
@@ -58,6 +64,8 @@ parameters! {
         latency_weight: Number = [900.0, 0.0, 100000.0],
         /// The weight of losses in it (section 4.1: 11.35, so that 5 % of random loss are tolerated).
         loss_weight: Number = [11.35, 0.0, 1000.0],
+        /// The weight in it of the RTT's standard deviation in seconds, for the scavenger only (SIGCOMM 2020, section 4.3: 1500).
+        deviation_weight: Number = [1500.0, 0.0, 1000000.0],
     }
 }
 
@@ -91,35 +99,55 @@ struct Interval {
     acked: f64,
     /// The count of losses when the first of its packets was acknowledged, and the newest one.
     lost: Option<(u64, u64)>,
-    slope: Slope,
+    rtts: Rtts,
+}
+
+/// What an interval shows of the path.
+#[derive(Clone, Copy, Debug)]
+struct Outcome {
+    /// In seconds a second.
+    slope: f64,
+    /// The standard deviation of the RTT, in seconds.
+    deviation: f64,
+    /// The part that was lost.
+    loss: f64,
 }
 
 /// A linear regression of RTTs over the times at which their packets were sent.
 #[derive(Clone, Copy, Debug, Default)]
-struct Slope {
+struct Rtts {
     count: f64,
     x: f64,
     y: f64,
     xx: f64,
     xy: f64,
+    yy: f64,
 }
 
-impl Slope {
+impl Rtts {
     fn add(&mut self, x: f64, y: f64) {
         self.count += 1.0;
         self.x += x;
         self.y += y;
         self.xx += x * x;
         self.xy += x * y;
+        self.yy += y * y;
     }
 
     /// In seconds a second.
-    fn value(&self) -> f64 {
+    fn slope(&self) -> f64 {
         let spread = self.count * self.xx - self.x * self.x;
         if self.count < 2.0 || spread <= 0.0 {
             return 0.0;
         }
         (self.count * self.xy - self.x * self.y) / spread
+    }
+
+    /// The standard deviation, in seconds.
+    fn deviation(&self) -> f64 {
+        let count = self.count.max(1.0);
+        let mean = self.y / count;
+        libm::sqrt((self.yy / count - mean * mean).max(0.0))
     }
 }
 
@@ -149,6 +177,7 @@ impl Vivace {
     pub fn new() -> Vivace {
         Vivace {
             tuning: Tuning::default(),
+            yields: false,
             mtu: DEFAULT_MTU,
             rate: MIN_RATE,
             srtt: None,
@@ -160,16 +189,25 @@ impl Vivace {
         }
     }
 
+    /// The scavenger of Proteus, which yields to others.
+    pub fn scavenger(self) -> Vivace {
+        Vivace { yields: true, ..self }
+    }
+
     /// The time between packets at `rate`, in seconds.
     fn gap(&self, rate: f64) -> f64 {
         self.mtu.get() as f64 * 8e-6 / rate
     }
 
-    /// Section 4.1.
-    fn utility(&self, rate: f64, slope: f64, loss: f64) -> f64 {
-        let Tuning { throughput_power, latency_weight, loss_weight } = self.tuning;
+    /// Section 4.1; for the scavenger, section 4.3 of the paper on Proteus.
+    fn utility(&self, rate: f64, outcome: &Outcome) -> f64 {
+        let Tuning { throughput_power, latency_weight, loss_weight, deviation_weight } =
+            self.tuning;
+        let Outcome { slope, deviation, loss } = *outcome;
         let slope = if slope < SLOPE_NOISE { 0.0 } else { slope };
-        libm::pow(rate, throughput_power) - rate * (latency_weight * slope + loss_weight * loss)
+        let varying = if self.yields { deviation_weight * deviation } else { 0.0 };
+        libm::pow(rate, throughput_power)
+            - rate * (latency_weight * slope + loss_weight * loss + varying)
     }
 
     /// The rate of the next interval, and whether its result is waited for.
@@ -215,7 +253,7 @@ impl Vivace {
             is_trial,
             acked: 0.0,
             lost: None,
-            slope: Slope::default(),
+            rtts: Rtts::default(),
         };
         if self.intervals.len() == MAX_WAITING {
             self.intervals.pop_front();
@@ -235,7 +273,7 @@ impl Vivace {
             }
             if (interval.began..interval.ends).contains(&sent) {
                 interval.acked += ack.acked.get() as f64;
-                interval.slope.add(sent.saturating_since(interval.began).as_secs_f64(), rtt);
+                interval.rtts.add(sent.saturating_since(interval.began).as_secs_f64(), rtt);
             }
         }
         // A quarter later, since losses are known only once later packets have arrived.
@@ -249,8 +287,12 @@ impl Vivace {
             {
                 let (first, last) = interval.lost.unwrap_or((0, 0));
                 let lost = last.saturating_sub(first) as f64;
-                let loss = lost / (lost + interval.acked).max(1.0);
-                let utility = self.utility(interval.rate, interval.slope.value(), loss);
+                let outcome = Outcome {
+                    slope: interval.rtts.slope(),
+                    deviation: interval.rtts.deviation(),
+                    loss: lost / (lost + interval.acked).max(1.0),
+                };
+                let utility = self.utility(interval.rate, &outcome);
                 self.conclude(interval.rate, utility);
             }
         }
@@ -300,6 +342,8 @@ impl Vivace {
                 let same = (gradient > 0.0) == (rate > before.0);
                 match gradient.is_finite() && same {
                     true => self.climb((rate, utility), gradient),
+                    // What the scavenger gave up it does not take back without a new round of trials.
+                    false if self.yields => self.probe(rate.min(before.0)),
                     false => self.probe(before.0),
                 }
             }
@@ -320,7 +364,9 @@ impl Vivace {
         let utility =
             results.iter().map(|(_, utility)| utility).sum::<f64>() / results.len() as f64;
         let agree = ups == PAIRS || ups == 0;
-        match agree && gradient.is_finite() {
+        // The scavenger goes down unless all agree to go up.
+        let gradient = if agree { gradient } else { -gradient.abs() };
+        match (agree || self.yields) && gradient.is_finite() {
             true => self.climb((self.rate, utility), gradient),
             false => self.probe(self.rate),
         }
@@ -348,7 +394,8 @@ impl Default for Vivace {
 
 impl Controller for Vivace {
     fn on_start(&mut self, start: &Start) -> Decision {
-        *self = Vivace { tuning: self.tuning, mtu: start.mtu, now: start.now, ..Vivace::new() };
+        let Vivace { tuning, yields, .. } = *self;
+        *self = Vivace { tuning, yields, mtu: start.mtu, now: start.now, ..Vivace::new() };
         self.decision()
     }
 
@@ -435,10 +482,28 @@ mod tests {
 
     #[test]
     fn a_slope_is_that_of_the_points() {
-        let mut slope = Slope::default();
+        let mut rtts = Rtts::default();
         for x in 0..10 {
-            slope.add(f64::from(x), 3.0 - 0.25 * f64::from(x));
+            rtts.add(f64::from(x), 3.0 - 0.25 * f64::from(x));
         }
-        assert!((slope.value() + 0.25).abs() < 1e-12);
+        assert!((rtts.slope() + 0.25).abs() < 1e-12);
+        // The standard deviation of 0 to 9, sqrt(99/12), times the slope.
+        assert!((rtts.deviation() - 0.25 * libm::sqrt(8.25)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_scavenger_alone_fills_the_link() {
+        let pipe = Pipe::new(1000.0, Span::from_millis(50), 1000);
+        let run = pipe.run(&mut Vivace::new().scavenger(), Span::from_secs(60), |_| {});
+        let used = run.delivered as f64 / 60_000.0;
+        assert!(used > 0.85, "{used}");
+    }
+
+    #[test]
+    fn only_the_scavenger_minds_varying_rtts() {
+        let outcome = Outcome { slope: 0.0, deviation: 0.001, loss: 0.0 };
+        let plain = Vivace::new().utility(10.0, &outcome);
+        let yielding = Vivace::new().scavenger().utility(10.0, &outcome);
+        assert!((plain - yielding - 15.0).abs() < 1e-9, "1500 x 10 Mbps x 1 ms");
     }
 }

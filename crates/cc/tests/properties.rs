@@ -2,7 +2,7 @@
 
 use exm_cc::{
     Ack, Aimd, Bbr, Bbr1, Compound, Congestion, CongestionKind, Controller, Cubic, Dctcp, Decision,
-    Delivery, Gate, Ledbat, Reno, SlowStart, Start, Vegas, Xcp,
+    Delivery, Gate, Ledbat, Reno, Scream, SlowStart, Start, Vegas, Verus, Vivace, Xcp,
 };
 use exm_units::{Instant, Packets, Span};
 use proptest::prelude::*;
@@ -189,6 +189,10 @@ proptest! {
         behaves(Ledbat::new(), &events)?;
         behaves(Ledbat::new().with_target(Span::ZERO), &events)?;
         behaves(Ledbat::new().with_slow_start(), &events)?;
+        behaves(Vivace::new().scavenger(), &events)?;
+        behaves(Verus::new(), &events)?;
+        behaves(Scream::new(), &events)?;
+        behaves(Scream::new().classic(), &events)?;
         behaves(Xcp::new(), &events)?;
         behaves(Bbr::default(), &events)?;
         behaves(Bbr1::default(), &events)?;
@@ -204,6 +208,10 @@ proptest! {
         forgets(Compound::new(), &events)?;
         forgets(Dctcp::new(), &events)?;
         forgets(Ledbat::new(), &events)?;
+        forgets(Vivace::new().scavenger(), &events)?;
+        forgets(Verus::new(), &events)?;
+        forgets(Scream::new(), &events)?;
+        forgets(Scream::new().classic(), &events)?;
         forgets(Xcp::new(), &events)?;
     }
 

@@ -3,7 +3,7 @@
 use exm_cc::{
     Ack, Aimd, Bbr, Bbr1, Compound, Congestion, Controller, Copa, Cubic, Dctcp, Decision,
     DynController, Failure, Gcc, Ledbat, LedbatPlusPlus, Metrics, Nada, Needs, Parameters, Prague,
-    Reno, Sent, SlowStart, Start, Vegas, Vivace, Xcp,
+    Reno, Scream, Sent, SlowStart, Start, Vegas, Verus, Vivace, Xcp,
 };
 use exm_remy::RemyCc;
 use exm_units::{Bytes, Instant};
@@ -224,12 +224,22 @@ controllers! {
         "prague" => Prague::new(),
         "prague-without-accecn" => Prague::new().without_accurate_feedback()
     },
-    /// PCC Vivace: a rate that climbs the gradient of a utility.
-    Vivace(Box<Vivace>) { "vivace" => Box::default() },
+    /// PCC Vivace: a rate that climbs the gradient of a utility; also as Proteus's scavenger, which yields to others.
+    Vivace(Box<Vivace>) {
+        "vivace" => Box::default(),
+        "proteus-scavenger" => Box::new(Vivace::new().scavenger())
+    },
+    /// Verus: a window read from a learned profile of delays, for cellular links.
+    Verus(Box<Verus>) { "verus" => Box::default() },
     /// Google Congestion Control, for real-time media: the traffic `video`.
     Gcc(Box<Gcc>) { "gcc" => Box::default() },
     /// NADA (RFC 8698), for real-time media: the traffic `video`.
     Nada(Box<Nada>) { "nada" => Box::default() },
+    /// SCReAM, version 2, for real-time media: the traffic `video`; for L4S, and without.
+    Scream(Box<Scream>) {
+        "scream" => Box::default(),
+        "scream-classic" => Box::new(Scream::new().classic())
+    },
     /// XCP: its routers tell it its rate, and it needs the queue xcp.
     Xcp(Xcp) { "xcp" => Xcp::new() },
     /// BBR, version 1, as in Linux: models the path's bandwidth and RTT.

@@ -49,7 +49,9 @@ fn p95_ms(flow: &FlowReport) -> f64 {
 #[test]
 fn one_flow_follows_a_variable_capacity() {
     let capacity = [(0, 1.0), (40, 2.5), (60, 0.6), (80, 1.0)];
-    for (controller, least, most_delay) in [("gcc", 0.6, 200.0), ("nada", 0.75, 350.0)] {
+    for (controller, least, most_delay) in
+        [("gcc", 0.6, 200.0), ("nada", 0.75, 350.0), ("scream", 0.75, 250.0)]
+    {
         for seed in 1..=5 {
             let network = network(bottleneck(1.0), vec![video(controller, 50)], 100);
             let mut simulation = Simulation::new(network, seed);
@@ -72,7 +74,7 @@ fn one_flow_follows_a_variable_capacity() {
 /// Section 5.5: five flows with one-way propagation delays of 10 to 150 ms.
 #[test]
 fn flows_of_different_round_trips_share() {
-    for (controller, least) in [("gcc", 0.9), ("nada", 0.87)] {
+    for (controller, least) in [("gcc", 0.9), ("nada", 0.87), ("scream", 0.7)] {
         for seed in 1..=3 {
             let flows = [10, 25, 50, 100, 150].map(|one_way| video(controller, one_way));
             let report = run(network(bottleneck(4.0), flows.to_vec(), 300), seed);
@@ -88,7 +90,7 @@ fn flows_of_different_round_trips_share() {
 /// Section 5.6: beside a long TCP flow on 2 Mbps.
 #[test]
 fn a_call_survives_beside_a_download() {
-    for (controller, least) in [("gcc", 0.05), ("nada", 0.3)] {
+    for (controller, least) in [("gcc", 0.05), ("nada", 0.25), ("scream", 0.04)] {
         for seed in 1..=3 {
             let tcp: Transport = Host::Tcp.transport(AnyController::named("cubic").expect("it is"));
             let download = FlowSpec::new(tcp).extra_delay(Span::from_millis(100));
@@ -99,6 +101,26 @@ fn a_call_survives_beside_a_download() {
             assert!(rate > least, "{controller}, seed {seed}: {rate}");
         }
     }
+}
+
+/// Marks of L4S keep SCReAM's packets from waiting, where without them the queue grows to half of its target and more.
+#[test]
+fn marks_keep_the_queue_of_scream_short() {
+    let p95 = |controller, queue: &str| {
+        let link = bottleneck(1.0).queue(queue.parse().expect("a queue"));
+        let report = run(network(link, vec![video(controller, 10)], 60), 1);
+        let flow = &report.flows[0];
+        let queued = flow.queueing_delay.percentile(95.0).map_or(0.0, Span::as_millis_f64);
+        println!(
+            "{controller}, {queue}: {:.2} Mbps, p95 of packets {queued:.0} ms, of frames {:.0}",
+            shown(flow),
+            p95_ms(flow)
+        );
+        (shown(flow), queued)
+    };
+    let (rate, marked) = p95("scream", "dual-pi2");
+    let (_, plain) = p95("scream", "drop-tail");
+    assert!(rate > 0.7 && marked < 0.6 * plain, "{rate} {marked} {plain}");
 }
 
 /// Any transport may carry a video: TCP shows every frame, if late; the bare host loses those that lost a packet.

@@ -1,12 +1,13 @@
-//! What Copa, LEDBAT, LEDBAT++, Prague and Vivace promise.
+//! What Copa, LEDBAT, LEDBAT++, Prague, Proteus, Verus and Vivace promise.
 
 mod common;
 
 use common::{Bottleneck, medians, totals};
+use exm_cc::Value;
 use exm_link::{Limit, QueueKind, Service};
 use exm_random::Distribution;
 use exm_sim::controllers::AnyController;
-use exm_sim::engine;
+use exm_sim::engine::{self, Simulation};
 use exm_sim::metrics::{FlowReport, Report};
 use exm_sim::network::{FlowSpec, LinkSpec, Network, Transport};
 use exm_sim::traffic::{OnFor, OnOff, Traffic};
@@ -149,6 +150,64 @@ fn vivace_bears_random_losses_up_to_five_percent() {
     let cubic = used("cubic", 0.03);
     assert!(none > 0.85 && some > 0.4, "{none} {some}");
     assert!(much < 0.15 && cubic < 0.05, "{much} {cubic}");
+}
+
+/// SIGCOMM 2020: a primary keeps 90 % of what it has alone beside Proteus's scavenger; while it is on its way up somewhat less.
+#[test]
+fn primaries_keep_their_rate_beside_a_scavenger() {
+    for (rate, rtt, packets) in [(50.0, 30, 125), (20.0, 60, 200)] {
+        let rtt = Span::from_millis(rtt);
+        let queue = ("drop-tail", packets);
+        let scavenger = |start| flow("proteus-scavenger", rtt, start);
+        let used = mbps(&run(rate, queue, vec![scavenger(0)], 100).flows[0]) / rate;
+        println!("{rate} Mbps: alone it has {used:.2}");
+        assert!(used > 0.8, "{rate} Mbps: {used}");
+        for primary in ["cubic", "vivace", "copa"] {
+            let alone = mbps(&run(rate, queue, vec![flow(primary, rtt, 0)], 100).flows[0]);
+            for starts in [(0, 5), (0, 6), (5, 0), (6, 0)] {
+                let flows = vec![flow(primary, rtt, starts.0), scavenger(starts.1)];
+                let kept = mbps(&run(rate, queue, flows, 100).flows[0]) / alone;
+                println!("{rate} Mbps, {primary} from {starts:?}: {kept:.3}");
+                let least = if starts.0 == 0 { 0.9 } else { 0.8 };
+                assert!(kept > least, "{rate} Mbps, {primary} from {starts:?}: {kept}");
+            }
+        }
+    }
+}
+
+/// SIGCOMM 2015: on a link whose rate changes each second `ratio` trades delay for throughput, and Cubic, which fills the
+/// buffer, has more of both.
+#[test]
+fn verus_trades_delay_for_throughput() {
+    let run = |controller: &str, ratio: Option<f64>| {
+        let rtt = Span::from_millis(40);
+        let mut controller = AnyController::named(controller).expect("a known controller");
+        if let Some(ratio) = ratio {
+            let ratio = Value::Number(ratio);
+            controller.tunable_mut().set_parameter("ratio", ratio).expect("a parameter");
+        }
+        let transport = Transport::Tcp { controller, settings: Settings::default() };
+        let flows = vec![flow("cubic", rtt, 0).transport(transport)];
+        let service = Service::Fixed(Rate::from_mbps(10.0));
+        let link = LinkSpec::bottleneck(service, Limit::Packets(Packets::new(1000)));
+        let network = Network::new(vec![link], flows, Span::from_secs(120)).expect("is sound");
+        let mut simulation = Simulation::new(network, 1);
+        let rates = [10.0, 6.0, 14.0, 3.0, 8.0, 18.0, 12.0, 5.0];
+        for second in 0..120 {
+            simulation.run_until(Instant::ZERO + Span::from_secs(second));
+            let rate = Rate::from_mbps(rates[second as usize % rates.len()]);
+            simulation.set_rate(0, rate).expect("is a rate");
+        }
+        let report = simulation.finish();
+        let waits = report.flows[0].queueing_delay.mean().map_or(0.0, Span::as_millis_f64);
+        (mbps(&report.flows[0]) / 9.5, waits)
+    };
+    let found = [2.0, 4.0, 6.0].map(|ratio| run("verus", Some(ratio)));
+    let cubic = run("cubic", None);
+    println!("{found:.2?}, Cubic {cubic:.2?}");
+    let [(least, short), (_, middle), (most, long)] = found;
+    assert!(short < middle && middle < long && long < 0.5 * cubic.1, "{found:?} {cubic:?}");
+    assert!(least > 0.6 && least < most && most < cubic.0 + 0.01, "{found:?} {cubic:?}");
 }
 
 /// Slow start benefits LEDBAT's short flows: without it they begin with two packets and add less than

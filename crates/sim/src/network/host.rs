@@ -73,6 +73,7 @@ impl Host {
                     | AnyController::Aimd(_)
                     | AnyController::Gcc(_)
                     | AnyController::Nada(_)
+                    | AnyController::Scream(_)
             ),
         }
     }
