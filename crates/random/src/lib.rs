@@ -310,7 +310,7 @@ mod tests {
             (Purpose::Access, 0xbc90_a8de_51e5_9e39),
             (Purpose::Blocks, 0xa168_0c12_a52d_3562),
             (Purpose::Slots, 0xc231_7451_cd06_c085),
-            (Purpose::Video, 0),
+            (Purpose::Video, 0x7c9b_1dd7_5c21_950d),
         ] {
             assert_eq!(first(1, purpose, 0), number, "{purpose:?}");
         }
