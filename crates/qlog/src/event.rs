@@ -130,6 +130,6 @@ impl Metrics {
     }
 }
 
-fn changed<T: PartialEq>(now: Option<T>, before: Option<T>) -> Option<T> {
-    now.filter(|value| before.as_ref() != Some(value))
+fn changed<T: Copy + PartialEq>(now: Option<T>, before: Option<T>) -> Option<T> {
+    if now == before { None } else { now }
 }
