@@ -132,7 +132,7 @@ pub fn nearest<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str> {
 }
 
 /// How many names a list has at most: longer ones are no help. The keys of every section of our files are fewer.
-const MOST_LISTED: usize = 20;
+const MOST_LISTED: usize = 24;
 
 /// "did you mean ...?" if one of `known` is similar to `unknown`, otherwise the list of them.
 pub fn suggest(unknown: &str, known: &[&str]) -> String {
