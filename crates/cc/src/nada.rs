@@ -266,31 +266,22 @@ mod tests {
     use super::*;
     use crate::pipe::{Pipe, at};
 
-    fn run(cc: &mut Nada, pipe: Pipe) -> (f64, f64) {
-        let (mut waits, mut count) = (0.0, 0.0);
-        pipe.run(cc, Span::from_secs(60), |seen| {
-            if seen.now > at(30_000) {
-                waits += seen.queueing.as_millis_f64();
-                count += 1.0;
-            }
-        });
-        (count / 30.0, waits / count)
-    }
-
     #[test]
     fn rests_at_the_queueing_delay_that_its_rate_aims_at() {
         // 1.2 Mbps: x_ref R_max / R = 12.5 ms.
-        let (rate, wait) = run(&mut Nada::new(), Pipe::new(100.0, Span::from_millis(50), 300));
+        let (rate, wait) =
+            Pipe::new(100.0, Span::from_millis(50), 300).second_half(&mut Nada::new());
         assert!((98.0..101.0).contains(&rate), "{rate}");
         assert!((wait - 12.5).abs() < 4.0, "{wait}");
         // Two of its kind would share by it: at half the rate the aim is twice as high.
-        let (_, wait) = run(&mut Nada::new(), Pipe::new(50.0, Span::from_millis(50), 300));
+        let (_, wait) = Pipe::new(50.0, Span::from_millis(50), 300).second_half(&mut Nada::new());
         assert!((wait - 25.0).abs() < 5.0, "{wait}");
     }
 
     #[test]
     fn a_link_faster_than_its_encoder_is_used_as_far_as_that_goes() {
-        let (rate, wait) = run(&mut Nada::new(), Pipe::new(1000.0, Span::from_millis(50), 300));
+        let (rate, wait) =
+            Pipe::new(1000.0, Span::from_millis(50), 300).second_half(&mut Nada::new());
         assert!((rate - 125.0).abs() < 1.0, "1.5 Mbps: {rate}");
         assert!(wait < 1.0, "{wait}");
     }

@@ -81,6 +81,18 @@ impl Pipe {
         Pipe { then: Some((at, rate)), ..self }
     }
 
+    /// Runs `cc` for a minute. Returns the packets acknowledged a second in its second half, and their mean queueing delay, in ms.
+    pub(crate) fn second_half(&self, cc: &mut impl Controller) -> (f64, f64) {
+        let (mut waits, mut count) = (0.0, 0.0);
+        self.run(cc, Span::from_secs(60), |seen| {
+            if seen.now > at(30_000) {
+                waits += seen.queueing.as_millis_f64();
+                count += 1.0;
+            }
+        });
+        (count / 30.0, waits / count)
+    }
+
     /// Runs `cc` for `length`; `watch` is called with each ACK.
     pub(crate) fn run(
         &self,

@@ -275,22 +275,11 @@ mod tests {
     use super::*;
     use crate::pipe::{Pipe, at};
 
-    /// The mean rate and queueing delay, in ms, in the second half of a minute over `pipe`.
-    fn run(cc: &mut Gcc, pipe: Pipe) -> (f64, f64) {
-        let (mut waits, mut count) = (0.0, 0.0);
-        pipe.run(cc, Span::from_secs(60), |seen| {
-            if seen.now > at(30_000) {
-                waits += seen.queueing.as_millis_f64();
-                count += 1.0;
-            }
-        });
-        (count / 30.0, waits / count)
-    }
-
     #[test]
     fn fills_a_link_with_a_short_queue() {
         // 1.2 Mbps.
-        let (rate, wait) = run(&mut Gcc::new(), Pipe::new(100.0, Span::from_millis(50), 300));
+        let (rate, wait) =
+            Pipe::new(100.0, Span::from_millis(50), 300).second_half(&mut Gcc::new());
         assert!((75.0..101.0).contains(&rate), "{rate}");
         assert!(wait < 60.0, "{wait}");
     }
@@ -298,7 +287,7 @@ mod tests {
     #[test]
     fn follows_a_rate_that_falls() {
         let pipe = Pipe::new(200.0, Span::from_millis(50), 300).then(at(20_000), 50.0);
-        let (rate, wait) = run(&mut Gcc::new(), pipe);
+        let (rate, wait) = pipe.second_half(&mut Gcc::new());
         assert!((35.0..51.0).contains(&rate), "{rate}");
         assert!(wait < 150.0, "{wait}");
     }

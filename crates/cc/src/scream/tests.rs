@@ -1,18 +1,6 @@
 use super::*;
 use crate::pipe::{Pipe, at};
 
-/// Packets a second and the mean queueing delay in ms, of the second half of a minute.
-fn run(cc: &mut Scream, pipe: Pipe) -> (f64, f64) {
-    let (mut waits, mut count) = (0.0, 0.0);
-    pipe.run(cc, Span::from_secs(60), |seen| {
-        if seen.now > at(30_000) {
-            waits += seen.queueing.as_millis_f64();
-            count += 1.0;
-        }
-    });
-    (count / 30.0, waits / count)
-}
-
 /// A sender with this window, in packets, at an RTT.
 fn with_window(mut cc: Scream, packets: f64, rtt: Span) -> Scream {
     cc.on_start(&Start::new(at(0)));
@@ -23,14 +11,15 @@ fn with_window(mut cc: Scream, packets: f64, rtt: Span) -> Scream {
 
 #[test]
 fn follows_the_rate_of_the_link_below_its_target() {
-    let (rate, wait) = run(&mut Scream::new(), Pipe::new(100.0, Span::from_millis(50), 300));
+    let (rate, wait) = Pipe::new(100.0, Span::from_millis(50), 300).second_half(&mut Scream::new());
     assert!(rate > 80.0, "{rate}");
     assert!(wait < 45.0, "{wait}");
 }
 
 #[test]
 fn a_link_faster_than_its_encoder_is_used_as_far_as_that_goes() {
-    let (rate, wait) = run(&mut Scream::new(), Pipe::new(1000.0, Span::from_millis(50), 300));
+    let (rate, wait) =
+        Pipe::new(1000.0, Span::from_millis(50), 300).second_half(&mut Scream::new());
     assert!((rate - 125.0).abs() < 1.0, "1.5 Mbps: {rate}");
     assert!(wait < 1.0, "{wait}");
 }
@@ -38,7 +27,7 @@ fn a_link_faster_than_its_encoder_is_used_as_far_as_that_goes() {
 #[test]
 fn marks_keep_the_queue_short() {
     let pipe = Pipe::new(100.0, Span::from_millis(20), 300).marking_above(1);
-    let (rate, wait) = run(&mut Scream::new(), pipe);
+    let (rate, wait) = pipe.second_half(&mut Scream::new());
     assert!(rate > 70.0 && wait < 20.0, "{rate} {wait}");
 }
 
