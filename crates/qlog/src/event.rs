@@ -53,7 +53,7 @@ pub enum Frame<'a> {
         /// Its length, bytes.
         length: u64,
     },
-    /// Data that is not sent again.
+    /// Data that is not retransmitted.
     Datagram {
         /// Its length, bytes.
         length: u64,

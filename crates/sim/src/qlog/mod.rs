@@ -8,7 +8,7 @@
 //! - A received ACK tells which transmissions it acknowledges first. Where TCP's ACK does not tell which transmission of a
 //!   segment arrived, it is the last. Sprout's packets do not tell.
 //! - The bare host deems a packet lost when a later one is acknowledged, and after a timeout all in flight: that is when
-//!   `packet_lost` is written. TCP's losses are written when the segment is sent again, for its transmission before, whatever
+//!   `packet_lost` is written. TCP's losses are written when the segment is retransmitted, for its previous transmission, whatever
 //!   the reason is: losses that were detected, timeouts, probes. Sprout does not count single losses.
 //! - Window, bytes in flight and RTT are those at the end of each instant, as is the controller's state.
 

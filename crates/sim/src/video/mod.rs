@@ -47,7 +47,7 @@ pub struct Video {
     pub error: f64,
     /// The same of the intervals between frames, relative to these (RFC 8593: 0.15).
     pub jitter: f64,
-    /// The time between key frames; without end at zero.
+    /// The time between key frames; at zero there is one at the start alone.
     pub key: Span,
     /// The size of a key frame in usual ones (RFC 8593: 13.5 kB instead of 4.17 kB, 3.2). The seven frames after it are
     /// smaller, so that the rate is kept.
