@@ -204,7 +204,14 @@ struct Records {
     left_out: u64,
     clock: Clock,
     passed_at: Instant,
-    writing: Option<(SyncSender<Vec<u8>>, JoinHandle<io::Result<()>>)>,
+    disk: Option<Disk>,
+}
+
+/// The thread that writes, and the batches that wait for it.
+#[derive(Debug)]
+struct Disk {
+    batches: SyncSender<Vec<u8>>,
+    thread: JoinHandle<io::Result<()>>,
 }
 
 impl Records {
@@ -216,7 +223,7 @@ impl Records {
             left_out: 0,
             clock: Clock::start(),
             passed_at: Instant::ZERO,
-            writing: None,
+            disk: None,
         }
     }
 
@@ -224,14 +231,14 @@ impl Records {
     fn pass(&mut self, now: Instant) -> io::Result<()> {
         self.passed_at = now;
         if let Some(mut file) = self.file.take() {
-            let (sender, receiver) = sync_channel::<Vec<u8>>(MAX_WAITING);
-            let write = move || receiver.iter().try_for_each(|batch| file.write_all(&batch));
+            let (batches, waiting) = sync_channel::<Vec<u8>>(MAX_WAITING);
+            let write = move || waiting.iter().try_for_each(|batch| file.write_all(&batch));
             let thread = thread::Builder::new().name("exm-qlog".to_owned()).spawn(write)?;
-            self.writing = Some((sender, thread));
+            self.disk = Some(Disk { batches, thread });
         }
         let count = std::mem::take(&mut self.count);
         let batch = std::mem::take(&mut self.batch);
-        match self.writing.as_ref().map(|(sender, _)| sender.try_send(batch)) {
+        match self.disk.as_ref().map(|disk| disk.batches.try_send(batch)) {
             Some(Err(TrySendError::Full(_))) => self.left_out += count,
             // The thread has failed, which is reported at the end.
             Some(Err(TrySendError::Disconnected(_)) | Ok(())) | None => {}
@@ -244,10 +251,10 @@ impl Records {
         if let Some(mut file) = self.file.take() {
             file.write_all(&self.batch)?;
         }
-        let Some((sender, thread)) = self.writing.take() else { return Ok(0) };
+        let Some(Disk { batches, thread }) = self.disk.take() else { return Ok(0) };
         // It may wait for the disk now.
-        let _ = sender.send(std::mem::take(&mut self.batch));
-        drop(sender);
+        let _ = batches.send(std::mem::take(&mut self.batch));
+        drop(batches);
         let failed = |_| io::Error::other("the thread that writes it has failed");
         thread.join().map_err(failed)?.map(|()| self.left_out)
     }
