@@ -20,5 +20,5 @@ mod trace;
 pub use file::{Import, Imported, MAX_FILE, MAX_OPPORTUNITIES, Origin, TraceError};
 pub use opportunities::Opportunities;
 pub use statistics::{InterArrivalBin, InterArrivals, Outages, PowerLaw, Rates, Statistics};
-pub use synthetic::{Cox, Interruption, Regime, Synthetic, SyntheticError};
+pub use synthetic::{BlockErrors, Cox, Frames, Interruption, Regime, Synthetic, SyntheticError};
 pub use trace::{MAX_TIME, OPPORTUNITY, Summary, Trace};

@@ -3,8 +3,8 @@
 use super::times::parse_off;
 use exm_grammar::{FileError, Source};
 use exm_random::Distribution;
-use exm_trace::{Cox, Interruption, Regime, Synthetic};
-use exm_units::{Rate, Span};
+use exm_trace::{BlockErrors, Cox, Frames, Interruption, Regime, Synthetic};
+use exm_units::{Probability, Rate, Span};
 use serde::Deserialize;
 use std::path::Path;
 use toml::Spanned;
@@ -17,6 +17,8 @@ struct File {
     regime: Vec<Spanned<RegimeTable>>,
     #[serde(default)]
     interruption: Vec<InterruptionTable>,
+    frames: Option<Spanned<FramesTable>>,
+    block_errors: Option<Spanned<BlocksTable>>,
 }
 
 #[derive(Deserialize)]
@@ -36,6 +38,21 @@ struct RegimeTable {
 struct InterruptionTable {
     every: Spanned<String>,
     lasts: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FramesTable {
+    airtime: Span,
+    access: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BlocksTable {
+    probability: Probability,
+    step: Span,
+    retries: u32,
 }
 
 /// The default seed of synthetic traces.
@@ -74,6 +91,10 @@ pub(super) fn seeded(name: &str) -> (&str, u64) {
 /// is the distribution of the times from the start of one to the start of the next, and `lasts` that
 /// of their lengths.
 ///
+/// With `[frames]`, each frame takes `airtime` after a medium access of `access`, a distribution of times: opportunities
+/// leave together at its end, and those within medium access are lost. With `[block_errors]`, each slot is a block
+/// that fails with `probability` and is sent again after `step`, at most `retries` times, in order.
+///
 /// # Errors
 /// The file, the line and the problem, with the way out.
 pub fn load_synthetic(file: &Path) -> Result<Synthetic, FileError> {
@@ -98,8 +119,7 @@ pub fn parse_synthetic(source: &Source, dir: &Path) -> Result<Synthetic, FileErr
         times.check().map_err(|problem| source.error(place, problem))?;
         Ok(times)
     };
-    let mut link =
-        Synthetic { regimes: Vec::new(), interruptions: Vec::new(), slot: None, stages: 1 };
+    let mut link = Synthetic::EMPTY;
     for table in &file.regime {
         let regime = table.as_ref();
         let dwell = regime.dwell.as_ref().map(times).transpose()?;
@@ -120,6 +140,17 @@ pub fn parse_synthetic(source: &Source, dir: &Path) -> Result<Synthetic, FileErr
     let place = file.slot.as_ref().map(|slot| slot.span().start);
     link.slot = file.slot.map(Spanned::into_inner);
     link.check(SHORT).map_err(|error| source.error(place, error.to_string()))?;
+    if let Some(table) = file.frames {
+        let (place, FramesTable { airtime, access }) = (table.span().start, table.into_inner());
+        link.frames = Some(Frames { airtime, access: times(&access)? });
+        link.check(SHORT).map_err(|error| source.error(Some(place), error.to_string()))?;
+    }
+    if let Some(table) = file.block_errors {
+        let (place, blocks) = (table.span().start, table.into_inner());
+        let BlocksTable { probability, step, retries } = blocks;
+        link.block_errors = Some(BlockErrors { probability: probability.get(), step, retries });
+        link.check(SHORT).map_err(|error| source.error(Some(place), error.to_string()))?;
+    }
     Ok(link)
 }
 
@@ -180,6 +211,28 @@ mod tests {
     }
 
     #[test]
+    fn frames_and_blocks_are_read_as_written() {
+        let text = r#"
+            slot = "0.5 ms"
+            [[regime]]
+            mean = "100 Mbps"
+            max = "200 Mbps"
+            [frames]
+            airtime = "4 ms"
+            access = "exp 1 ms"
+            [block_errors]
+            probability = "10 %"
+            step = "3 ms"
+            retries = 3
+        "#;
+        let link = parse(text).expect("a model");
+        let access = Distribution::Exponential { mean: 0.001 };
+        assert_eq!(link.frames, Some(Frames { airtime: Span::from_millis(4), access }));
+        let (probability, step, retries) = (0.1, Span::from_millis(3), 3);
+        assert_eq!(link.block_errors, Some(BlockErrors { probability, step, retries }));
+    }
+
+    #[test]
     fn errors_name_the_line() {
         let regime = "[[regime]]\nmean = \"6 Mbps\"\nmax = \"12 Mbps\"\n";
         for (text, line, part) in [
@@ -189,6 +242,18 @@ mod tests {
             (format!("{regime}dwell = \"2 kB\"\n"), Some(4), "\"2 kB\" is no time"),
             (format!("{regime}weight = -1\n"), Some(1), "weights of regimes"),
             (regime.replace("12 M", "2 M"), Some(1), "0 < mean <= max, not 6 Mbps and 2 Mbps"),
+            (
+                format!(
+                    "{regime}[block_errors]\nprobability = 0.1\nstep = \"1 ms\"\nretries = 1\n"
+                ),
+                Some(4),
+                "need slots",
+            ),
+            (
+                format!("{regime}[frames]\nairtime = \"0 s\"\naccess = \"1 ms\"\n"),
+                Some(4),
+                "frames of a synthetic trace must last",
+            ),
             (format!("slot = \"0 s\"\n{regime}"), Some(1), "slots of a synthetic trace must last"),
             (
                 format!("{regime}[[interruption]]\nevery = \"1 s\"\n"),

@@ -1,6 +1,7 @@
 //! [`Synthetic`]: synthetic links.
 
 mod cox;
+mod departures;
 mod population;
 mod presets;
 mod schedule;
@@ -9,12 +10,12 @@ pub use cox::Cox;
 
 use crate::{MAX_TIME, Trace};
 use cox::{Wander, per_second};
+use departures::Departures;
 use exm_random::{Distribution, Purpose, Stream};
 use exm_units::{Instant, Rate, Span};
 use schedule::{Absences, Regimes};
 
 /// The interval between changes of the rate: Sprout's tick (Winstein, Sivaraman & Balakrishnan, NSDI 2013,
-/// section 3.1).
 /// section 3.1).
 const TICK: Span = Span::from_millis(20);
 
@@ -23,6 +24,10 @@ const MOST: f64 = crate::MAX_OPPORTUNITIES as f64;
 
 /// The most stages of a gap between opportunities.
 const MOST_STAGES: u32 = 1000;
+
+/// The most retransmissions of a block, and the longest time of one.
+const MOST_RETRIES: u32 = 100;
+const MOST_STEP: Span = Span::from_secs(10);
 
 /// The longest trace that is generated, 30 days: traces repeat anyway.
 const MAX_LENGTH: Span = Span::from_secs(30 * 86_400);
@@ -44,6 +49,32 @@ pub struct Synthetic {
     /// How even its opportunities are: each gap between two is the mean of this many exponential ones (an Erlang
     /// distribution). One makes a Poisson process, many a regular one.
     pub stages: u32,
+    /// If set, opportunities are used in frames, as on Wi-Fi.
+    pub frames: Option<Frames>,
+    /// If set, the opportunities of each slot are a block that may fail. Needs slots.
+    pub block_errors: Option<BlockErrors>,
+}
+
+/// Frames, each of which is transmitted after a time of medium access (IEEE 802.11-2020, section 10). The
+/// opportunities within a frame are used together at its end, and those within medium access are lost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frames {
+    /// How long a frame takes.
+    pub airtime: Span,
+    /// The seconds of medium access before each frame.
+    pub access: Distribution,
+}
+
+/// Blocks that fail and are retransmitted (HARQ: 3GPP TS 38.321, section 5.3.2), while those after them wait, since
+/// packets are delivered in order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BlockErrors {
+    /// The probability that a transmission fails, below 1.
+    pub probability: f64,
+    /// The time that a retransmission takes.
+    pub step: Span,
+    /// The most retransmissions, at most 100; the last always succeeds.
+    pub retries: u32,
 }
 
 /// A rate process that is in effect for a while.
@@ -93,6 +124,9 @@ pub enum SyntheticError {
     /// No weight is above zero.
     #[error("the weights of regimes are numbers from 0 up, at least one of them above")]
     Weights,
+    /// Blocks cannot fail so.
+    #[error("the block errors of a synthetic trace {0}")]
+    Blocks(&'static str),
     /// A length of time is zero.
     #[error("the {0} of a synthetic trace must last longer than zero")]
     Time(&'static str),
@@ -121,11 +155,21 @@ impl From<Cox> for Synthetic {
     /// A link with a single rate process and no interruptions.
     fn from(rate: Cox) -> Synthetic {
         let regime = Regime { rate, dwell: None, weight: 1.0 };
-        Synthetic { regimes: vec![regime], interruptions: Vec::new(), slot: None, stages: 1 }
+        Synthetic { regimes: vec![regime], ..Synthetic::EMPTY }
     }
 }
 
 impl Synthetic {
+    /// A link without a regime, which it needs, and with nothing else.
+    pub const EMPTY: Synthetic = Synthetic {
+        regimes: Vec::new(),
+        interruptions: Vec::new(),
+        slot: None,
+        stages: 1,
+        frames: None,
+        block_errors: None,
+    };
+
     /// Checks that a trace of `duration` can be generated.
     ///
     /// # Errors
@@ -148,15 +192,39 @@ impl Synthetic {
             let failed = |problem| SyntheticError::Times { what, problem };
             every.check().and(lasts.check()).map_err(failed)?;
         }
-        for (time, what) in [(duration, "whole"), (self.slot.unwrap_or(TICK), "slots")] {
+        let airtime = self.frames.as_ref().map_or(TICK, |frames| frames.airtime);
+        let slot = self.slot.unwrap_or(TICK);
+        for (time, what) in [(duration, "whole"), (slot, "slots"), (airtime, "frames")] {
             if time.is_zero() {
                 return Err(SyntheticError::Time(what));
             }
         }
+        if let Some(frames) = &self.frames {
+            let what = "medium access";
+            let failed = |problem| SyntheticError::Times { what, problem };
+            frames.access.check().map_err(failed)?;
+        }
+        self.check_blocks()?;
         if duration > MAX_LENGTH || per_second(max) * duration.as_secs_f64() > MOST {
             return Err(SyntheticError::TooLong { duration, max });
         }
         Ok(())
+    }
+
+    fn check_blocks(&self) -> Result<(), SyntheticError> {
+        let Some(blocks) = &self.block_errors else { return Ok(()) };
+        let problem = if self.slot.is_none() {
+            "need slots, which are the blocks: give slot"
+        } else if !(0.0..1.0).contains(&blocks.probability) {
+            "need a probability from 0 to below 1"
+        } else if blocks.retries > MOST_RETRIES {
+            "need at most 100 retries"
+        } else if blocks.step > MOST_STEP {
+            "need a step of at most 10 s"
+        } else {
+            return Ok(());
+        };
+        Err(SyntheticError::Blocks(problem))
     }
 
     /// A synthetic trace of `duration`, generated from `seed`: the same on every machine. Its last opportunity
@@ -172,6 +240,7 @@ impl Synthetic {
         let mut regimes = Regimes::new(&self.regimes, stream());
         let mut absences: Vec<Absences<'_>> =
             self.interruptions.iter().map(|kind| Absences::new(kind, stream())).collect();
+        let mut departures = Departures::new(self, stream(), stream());
         let mut rate = Wander::new(&self.regimes[0].rate);
         let mut times = Vec::new();
         // An opportunity occurs when the integral of the rate has grown by a random number.
@@ -185,8 +254,10 @@ impl Synthetic {
             while wanted <= offered - used {
                 used += wanted;
                 let time = start + Span::from_secs_f64(used / rate.current).min(length);
-                if !absences.iter_mut().any(|absence| absence.covers(time.as_secs_f64())) {
-                    times.push(Instant::ZERO + self.slotted(time).min(duration));
+                let is_absent =
+                    absences.iter_mut().any(|absence| absence.covers(time.as_secs_f64()));
+                if !is_absent && let Some(at) = departures.at(time) {
+                    times.push(Instant::ZERO + at.min(duration));
                 }
                 wanted = self.gap(&mut random);
             }
@@ -205,11 +276,6 @@ impl Synthetic {
     fn gap(&self, random: &mut Stream) -> f64 {
         let stages = (0..self.stages).map(|_| random.exponential());
         stages.sum::<f64>() / f64::from(self.stages)
-    }
-
-    /// The end of the slot that contains `time`.
-    fn slotted(&self, time: Span) -> Span {
-        self.slot.map_or(time, |slot| slot * time.as_nanos().div_ceil(slot.as_nanos()))
     }
 }
 

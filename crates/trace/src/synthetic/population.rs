@@ -41,7 +41,8 @@ pub(super) fn drawn(seed: u64) -> Synthetic {
     };
     let slot = Some(Span::from_micros(pick(&SLOTS, slot))).filter(|slot| !slot.is_zero());
     let interruptions = pick(&INTERRUPTIONS, outages).iter().map(|make| make()).collect();
-    Synthetic { regimes, interruptions, slot, stages: pick(&STAGES, stages) }
+    let stages = pick(&STAGES, stages);
+    Synthetic { regimes, interruptions, slot, stages, ..Synthetic::EMPTY }
 }
 
 /// Kinds of interruptions: none, handovers, handovers and long outages, and gaps of any length at any time.

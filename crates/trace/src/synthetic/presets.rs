@@ -1,6 +1,6 @@
 //! Presets of synthetic links.
 
-use super::{Cox, Interruption, Regime, Synthetic, population};
+use super::{BlockErrors, Cox, Frames, Interruption, Regime, Synthetic, population};
 use exm_random::Distribution::{self, Exponential, Fixed, Pareto, Uniform};
 use exm_units::{Rate, Span};
 
@@ -11,6 +11,8 @@ impl Synthetic {
         ("umts", "UMTS, driving: below 2 Mbps, handovers and long outages"),
         ("lte", "LTE, driving: 6 Mbps, short handovers, rarely an outage"),
         ("5g", "5G: 100 to 700 Mbps in slots of half a millisecond"),
+        ("5g-mid", "5G at mid band: 150 Mbps, failed blocks sent again after 3 ms"),
+        ("wifi", "Wi-Fi beside others: 100 Mbps in frames of 4 ms"),
         ("satellite", "low Earth orbit: 100 Mbps, a new rate every 15 s after a short gap"),
         ("geo", "geostationary orbit: a steady 20 Mbps"),
         ("cox", "Sprout's model: any rate up to 12 Mbps"),
@@ -43,6 +45,8 @@ impl Synthetic {
             "umts" => umts(),
             "lte" => lte(),
             "5g" => five_g(),
+            "5g-mid" => five_g_mid(),
+            "wifi" => wifi(),
             "satellite" => low_orbit(),
             "geo" => cox(20.0, 25.0, (40.0, second * 20)).into(),
             "cox" => Cox::SPROUT.into(),
@@ -87,7 +91,7 @@ fn three_g() -> Synthetic {
         ],
         interruptions: vec![interruption(exp(60.0), heavy(0.3, 1.5, 10.0))],
         slot: Some(Span::from_millis(2)),
-        stages: 1,
+        ..Synthetic::EMPTY
     }
 }
 
@@ -101,7 +105,7 @@ fn umts() -> Synthetic {
         ],
         interruptions: vec![interruption(exp(25.0), heavy(0.4, 1.2, 30.0))],
         slot: Some(Span::from_millis(10)),
-        stages: 1,
+        ..Synthetic::EMPTY
     }
 }
 
@@ -120,7 +124,7 @@ fn lte() -> Synthetic {
             interruption(exp(180.0), heavy(0.3, 1.3, 10.0)),
         ],
         slot: Some(Span::from_millis(1)),
-        stages: 1,
+        ..Synthetic::EMPTY
     }
 }
 
@@ -133,7 +137,25 @@ fn five_g() -> Synthetic {
         ],
         interruptions: vec![interruption(exp(20.0), Uniform { low: 0.02, high: 0.08 })],
         slot: Some(Span::from_micros(500)),
-        stages: 1,
+        ..Synthetic::EMPTY
+    }
+}
+
+/// A tenth of blocks fail at first, which is the usual target of rate adaptation (3GPP TS 38.214, section 5.2.2.1).
+fn five_g_mid() -> Synthetic {
+    let (probability, step, retries) = (0.1, Span::from_millis(3), 3);
+    Synthetic {
+        slot: Some(Span::from_micros(500)),
+        block_errors: Some(BlockErrors { probability, step, retries }),
+        ..cox(150.0, 300.0, (2000.0, Span::from_secs(1))).into()
+    }
+}
+
+/// 4 ms of air is what many drivers allow; a millisecond of medium access is a medium that some others use.
+fn wifi() -> Synthetic {
+    Synthetic {
+        frames: Some(Frames { airtime: Span::from_millis(4), access: exp(0.001) }),
+        ..cox(125.0, 200.0, (1500.0, Span::from_secs(1))).into()
     }
 }
 
@@ -152,6 +174,6 @@ fn low_orbit() -> Synthetic {
             interruption(exp(180.0), heavy(0.3, 1.3, 5.0)),
         ],
         slot: Some(Span::from_nanos(1_333_333)),
-        stages: 1,
+        ..Synthetic::EMPTY
     }
 }

@@ -87,6 +87,8 @@ fn presets_are_stable() {
         "umts: 14864, 560 ms, 1.62 s",
         "lte: 55682, 147 ms, 286 ms",
         "5g: 4005361, 3 ms, 69 ms",
+        "5g-mid: 1272924, 10 ms, 9.5 ms",
+        "wifi: 854703, 14942.792 us, 13274.077 us",
         "satellite: 1134253, 13333.33 us, 99999.975 us",
         "geo: 168716, 68836.607 us, 7345.436 us",
         "cox: 36734, 245442.933 us, 3115769.609 us",
@@ -189,6 +191,46 @@ fn slots_hold_several_opportunities() {
     assert!(trace.times().iter().zip(free.times()).all(late));
 }
 
+/// Frames of 4 ms after medium access of 1 ms: four fifths of the opportunities, at the ends of frames.
+#[test]
+fn frames_hold_what_is_due_in_their_air_time() {
+    let (airtime, access) = (Span::from_millis(4), Distribution::Fixed(0.001));
+    let frames = Some(Frames { airtime, access });
+    let rate = Cox { volatility: 0.0, ..lte() };
+    let framed = generate(Synthetic { frames, ..rate.clone().into() }, 1, 100);
+    let all = generate(rate, 1, 100);
+    assert!(framed.times().iter().all(|time| time.as_nanos() % 5_000_000 == 0));
+    let part = framed.times().len() as f64 / all.times().len() as f64;
+    assert!((0.79..0.81).contains(&part), "{part}");
+}
+
+/// Blocks arrive in order and none is lost; a block that fails n times delays those after it until it has arrived.
+#[test]
+fn failed_blocks_arrive_later_and_in_order() {
+    let (slot, step) = (Span::from_millis(1), Span::from_millis(8));
+    let slotted = Synthetic { slot: Some(slot), ..lte().into() };
+    let with = |probability, retries| {
+        let block_errors = Some(BlockErrors { probability, step, retries });
+        generate(Synthetic { block_errors, ..slotted.clone() }, 1, 100)
+    };
+    let free = generate(slotted.clone(), 1, 100);
+    assert_eq!(with(0.0, 3), free);
+    // All fail twice: all are two steps late, but for those that the end of the trace holds.
+    let late = with(1.0 - 1e-12, 2);
+    for (late, free) in late.times().iter().zip(free.times()) {
+        assert!(*late == (*free + step * 2).min(Instant::ZERO + Span::from_secs(100)));
+    }
+    let some = with(0.1, 3);
+    assert_eq!(some.times().len(), free.times().len());
+    let delay = |(late, free): (&Instant, &Instant)| (*late - *free).as_millis_f64();
+    let delays: Vec<f64> = some.times().iter().zip(free.times()).map(delay).collect();
+    // A block is on time if it and the eight before it succeed at once, most of which hold opportunities.
+    let on_time = delays.iter().filter(|delay| **delay == 0.0).count() as f64;
+    let part = on_time / delays.len() as f64;
+    assert!((0.4..0.8).contains(&part), "{part}");
+    assert!(delays.iter().all(|delay| (0.0..=24.0).contains(delay)));
+}
+
 #[test]
 fn impossible_parameters_are_rejected() {
     let second = Span::from_secs(1);
@@ -219,6 +261,21 @@ fn impossible_parameters_are_rejected() {
     );
     assert!(Synthetic { regimes: vec![dwelling(lte(), -1.0)], ..plain() }.check(second).is_err());
     assert!(Synthetic { slot: Some(Span::ZERO), ..plain() }.check(second).is_err());
+    let framed = |airtime, access| {
+        let frames = Some(Frames { airtime, access: Distribution::Fixed(access) });
+        Synthetic { frames, ..plain() }.check(second)
+    };
+    assert!(framed(second, 0.0).is_ok());
+    assert!(framed(second, -1.0).is_err() && framed(Span::ZERO, 0.0).is_err());
+    let blocks = |slot, probability, retries| {
+        let block_errors = Some(BlockErrors { probability, step: second, retries });
+        Synthetic { slot, block_errors, ..plain() }.check(second)
+    };
+    assert!(blocks(Some(second), 0.0, 100).is_ok());
+    let impossible = [(None, 0.1, 1), (Some(second), 1.0, 1), (Some(second), 0.1, 101)];
+    for (slot, probability, retries) in impossible {
+        assert!(blocks(slot, probability, retries).is_err(), "{slot:?} {probability} {retries}");
+    }
     for stages in [0, 1001] {
         let error = Synthetic { stages, ..plain() }.check(second).expect_err("impossible");
         assert_eq!(error, SyntheticError::Stages(stages));
@@ -238,6 +295,8 @@ proptest! {
         volatility in 0.0f64..2000.0,
         times in (0.0f64..3.0, 0.0f64..0.5, 0.0f64..2.0),
         slot in prop::option::of(1u64..50_000_000),
+        frames in prop::option::of(1_000u64..50_000_000),
+        blocks in (0.0f64..1.0, 0u64..50_000_000),
     ) {
         let (mean, max) = (Rate::from_mbps(mbps.0), Rate::from_mbps(mbps.0 * mbps.1));
         let pull = Span::from_millis(700);
@@ -249,7 +308,16 @@ proptest! {
                 lasts: Distribution::Pareto { scale: 0.01, shape: 1.1, shift: 0.0, cap: times.2 },
             }],
             slot: slot.map(Span::from_nanos),
-            stages: 1,
+            frames: frames.map(|airtime| Frames {
+                airtime: Span::from_nanos(airtime),
+                access: Distribution::Exponential { mean: 0.001 },
+            }),
+            block_errors: slot.map(|_| BlockErrors {
+                probability: blocks.0,
+                step: Span::from_nanos(blocks.1),
+                retries: 3,
+            }),
+            ..Synthetic::EMPTY
         };
         let trace = generate(synthetic, seed, 5);
         prop_assert_eq!(trace.period(), Span::from_secs(5));

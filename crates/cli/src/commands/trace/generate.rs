@@ -16,7 +16,8 @@ The same link, length and seed give the same trace on every machine. A trace rep
 
 Define a link of your own in a TOML file. It has one or more [[regime]], between which the link
 switches, each with mean and max, and optionally volatility, pull, outage, dwell and weight; any
-number of [[interruption]], each with every and lasts; and slot, at whose multiples packets leave:
+number of [[interruption]], each with every and lasts; slot, at whose multiples packets leave;
+[frames], for Wi-Fi; and [block_errors], for retransmissions:
 
   slot = \"1 ms\"
   [[regime]]
