@@ -257,6 +257,7 @@ impl<O: Observer, const LIVE: bool> Engine<O, LIVE> {
         if self.now >= host.next_wake(self.now) && self.acknowledge(flow, &Occasion::Timer) {
             self.switch_off(flow);
         }
+        self.hosts[flow].plan_frame();
         self.send_acks(flow);
         self.plan(flow);
         self.report_update(flow);

@@ -17,6 +17,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The most connections at the same time; further ones are told to try again.
 const MAX_CONNECTIONS: usize = 4;
@@ -26,6 +27,8 @@ const MAX_ACCEPTS: usize = 8;
 const PATIENCE: Span = Span::from_secs(2);
 /// Replies are this old at most, so that however often they are asked for, they take little of the processor.
 const MAX_AGE: Span = Span::from_millis(50);
+/// Sockets that are younger than this are not taken for those of killed processes.
+const LEAST_AGE: Duration = Duration::from_secs(60);
 /// Who may connect: the owner.
 const MODE: u32 = 0o600;
 
@@ -36,8 +39,8 @@ const MODE: u32 = 0o600;
 /// the time is [`Control::next_wake`]. It never blocks, and starts no threads. A request, its time, and the number of
 /// connections are bounded, and replies are made at most every 50 ms, so that no reader can hold up the tunnel.
 ///
-/// The socket is removed when this is dropped. That of a process that was killed remains until the next one takes its
-/// place.
+/// The socket is removed when this is dropped. That of a process that was killed remains until another one is opened in
+/// the same folder.
 #[derive(Debug)]
 pub struct Control {
     listener: UnixListener,
@@ -71,6 +74,7 @@ impl Control {
             listener.set_nonblocking(true)?;
             let metadata = fs::metadata(&path)?;
             let ready = AnyOf::new(&[listener.as_fd()])?;
+            remove_stale(folder);
             Ok((listener, (metadata.dev(), metadata.ino()), ready))
         };
         let (listener, place, ready) = open().map_err(|error| named(&path, &error))?;
@@ -183,6 +187,20 @@ impl Drop for Control {
             .is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == self.place);
         if is_ours {
             let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Removes the sockets in `folder` of processes that were killed, as far as possible: they are ignored anyway.
+fn remove_stale(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_socket = path.extension().is_some_and(|extension| extension == "sock");
+        // A new socket is not served at once.
+        let age = entry.metadata().and_then(|metadata| metadata.modified()).map(|at| at.elapsed());
+        let is_old = matches!(age, Ok(Ok(age)) if age >= LEAST_AGE);
+        if is_socket && is_old && is_served(&path).is_ok_and(|served| !served) {
+            let _ = fs::remove_file(path);
         }
     }
 }

@@ -5,6 +5,7 @@ use exm_testing::Folder;
 use std::io::Read;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
+use std::process::Command;
 use std::time::Duration;
 
 fn connect(control: &Control) -> UnixStream {
@@ -202,4 +203,22 @@ fn the_status_of_all_tunnels_is_read() {
     let read = reader.join().unwrap().unwrap();
     assert_eq!(read.len(), 1);
     assert_eq!(read[0].device.as_deref(), Some("exm3"));
+}
+
+#[test]
+fn sockets_of_killed_processes_are_removed() {
+    let folder = Folder::new("tunnel-control-stale");
+    let paths = ["tunnel-exm7-1.sock", "starting-1.sock", "tunnel-exm8.sock", "new.sock", "other"];
+    let paths = paths.map(|name| folder.0.join(name));
+    let mut listeners: Vec<UnixListener> =
+        paths.iter().map(|path| UnixListener::bind(path).unwrap()).collect();
+    let served = listeners.remove(2);
+    drop(listeners);
+    for path in [0, 1, 2, 4].map(|index| &paths[index]) {
+        let touched = Command::new("touch").args(["-d", "2 minutes ago"]).arg(path).status();
+        assert!(touched.unwrap().success());
+    }
+    let _control = Control::open(&folder.0).unwrap();
+    let left = paths.map(|path| path.exists());
+    assert_eq!(left, [false, false, true, true, true], "{served:?}");
 }

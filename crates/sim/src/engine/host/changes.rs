@@ -28,6 +28,7 @@ impl Host {
         }
         // The previous controller's request no longer holds.
         self.plan.wake = Due::NEVER;
+        self.plan_frame();
     }
 
     /// `decision` takes effect, as if its controller had just made it.

@@ -317,7 +317,7 @@ impl Host {
         };
         self.plan.send = Due::new(send, Turn::Send);
         // A wake-up is not postponed before its time has come: its event may be too early.
-        let wake = self.next_wake(now);
+        let wake = self.next_timer(now);
         if wake < Instant::MAX {
             self.plan.wake = self.plan.wake.min(Due::new(wake.max(now), Turn::Timer));
         }
@@ -390,16 +390,20 @@ impl Host {
         }
     }
 
-    /// When this host's next timer expires.
+    /// When the next timer of its transport expires.
     #[inline(always)]
-    pub(super) fn next_wake(&self, now: Instant) -> Instant {
-        let wake = match &self.transport {
-            _ if !self.is_open() => return Instant::MAX,
+    fn next_timer(&self, now: Instant) -> Instant {
+        match &self.transport {
+            _ if !self.is_open() => Instant::MAX,
             Transport::Bare(bare) => bare.next_wake(),
             Transport::Tcp(tcp) => tcp.next_wake(),
             Transport::Sprout(sprout) => sprout.next_wake(now),
-        };
-        wake.min(self.frame_at)
+        }
+    }
+
+    /// When this host's next timer expires, or a frame is due.
+    pub(super) fn next_wake(&self, now: Instant) -> Instant {
+        self.next_timer(now).min(self.frame_at)
     }
 
     /// The time of [`Host::next_wake`] has come. Returns whether that completes the flow.

@@ -1,6 +1,7 @@
 //! A [`Host`] whose data is the frames of a video.
 
 use super::{Host, Transport};
+use crate::engine::agenda::{Due, Turn};
 use crate::network::Network;
 use crate::video::{Encoder, Offer};
 use exm_cc::{Controller, Metrics};
@@ -34,6 +35,12 @@ impl Host {
         };
         encoder.start(now, first);
         self.frame_at = encoder.next_frame();
+        self.plan_frame();
+    }
+
+    /// Plans to wake for the next frame. Unlike timers, it is planned only where it changes.
+    pub(in crate::engine) fn plan_frame(&mut self) {
+        self.plan.wake = self.plan.wake.min(Due::new(self.frame_at, Turn::Timer));
     }
 
     /// The flow ends.
