@@ -49,6 +49,10 @@ pub struct Experiment {
     pub seed: u64,
     /// The schemes that all others are compared with.
     pub references: Vec<usize>,
+    /// The metrics by which schemes are ranked over all variants.
+    pub ranks: Vec<Metric>,
+    /// The flows that schemes may harm.
+    pub harm: Option<HarmTo>,
     /// The names of the flows that tables and pictures are of; empty for all.
     pub flows: Vec<String>,
     /// The schemes.
@@ -62,6 +66,17 @@ pub struct Experiment {
     /// The directory that relative paths start from.
     pub(crate) dir: PathBuf,
     pub(crate) text: Source,
+}
+
+/// Flows that schemes may harm, see [`Harm`](crate::Harm).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HarmTo {
+    /// The name of the group of flows.
+    pub flow: String,
+    /// The metrics by which it is measured.
+    pub metrics: Vec<Metric>,
+    /// The schemes beside which these flows have what they lose beside others.
+    pub references: Vec<usize>,
 }
 
 /// A kind of figure.
@@ -214,7 +229,8 @@ impl Experiment {
     /// Whether the metric called `key` is in its tables or figures.
     pub(crate) fn shows(&self, key: &str) -> bool {
         let mut numbers = self.schemes.iter().flat_map(|scheme| &scheme.paper);
-        self.columns.iter().any(|column| column.key == key)
+        let of_harm = self.harm.iter().flat_map(|harm| &harm.metrics);
+        self.columns.iter().chain(&self.ranks).chain(of_harm).any(|metric| metric.key == key)
             || self.sweep.as_ref().is_some_and(|sweep| sweep.y.key == key)
             || numbers.any(|number| number.metric == key)
     }

@@ -26,12 +26,23 @@ pub(super) struct ExperimentTable {
     pub(super) paper_axes: Option<Spanned<AxesTable>>,
     pub(super) mean: Option<Spanned<String>>,
     pub(super) reference: Option<Spanned<OneOrMore>>,
+    pub(super) ranks: Option<Spanned<OneOrMore>>,
+    pub(super) harm: Option<HarmTable>,
     pub(super) flow: Option<Spanned<OneOrMore>>,
     #[serde(default)]
     pub(super) scheme: Vec<Spanned<SchemeTable>>,
     #[serde(default)]
     pub(super) variant: Vec<Spanned<VariantTable>>,
     pub(super) sweep: Option<Spanned<SweepTable>>,
+}
+
+/// Flows that schemes may harm.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HarmTable {
+    pub(super) flow: Spanned<String>,
+    pub(super) reference: Spanned<OneOrMore>,
+    pub(super) metrics: Option<Spanned<OneOrMore>>,
 }
 
 /// The ends of two axes.

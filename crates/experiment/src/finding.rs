@@ -38,11 +38,15 @@ impl Difference {
 }
 
 impl Results {
-    /// The main comparison in a sentence, over the mean of all variants or else in the first one: the first
+    /// The main finding in a sentence: of ranks over all settings the best, of harm the most and the least; else the
+    /// main comparison, over the mean of all variants or else in the first one: the first
     /// reference with Cubic or, if that was not run, with the first other scheme; without a reference, the
     /// schemes with the highest throughput and the lowest delay. `None` if there is nothing to compare. It says so
     /// where 95 % intervals do not tell schemes apart.
     pub fn finding(&self) -> Option<String> {
+        if let Some(sentence) = self.best_ranks().or_else(|| self.most_harmful()) {
+            return Some(sentence);
+        }
         let variant = self.mean.as_ref().or(self.variants.first())?;
         let sentence = self.comparison(variant).or_else(|| self.extremes(variant))?;
         Some(match variant.is_empty() {

@@ -19,6 +19,8 @@
 //! | `paper_axes` | the axes of the paper's picture, `{ x = [8, 32], y = [1, 3] }`: drawn as a frame, and notes say which schemes lie inside | none |
 //! | `mean` | the name of the mean over all variants, which is then shown beside the papers' numbers | no mean |
 //! | `reference` | the scheme that all others are compared with, or a list of such | none |
+//! | `ranks` | a metric, or a list of metrics, by which schemes are ranked over all variants and points | none |
+//! | `harm` | the `flow` that schemes may harm, the `reference` beside which it has what it loses, a scheme or a list of such, and `metrics` of harm | none |
 //!
 //! and for each scheme an `[[experiment.scheme]]`:
 //!
@@ -51,6 +53,7 @@
 //! scheme draws from the same seed and so meets the same traffic. Results are the same on any number of
 //! threads, and however often the runs were interrupted: a [`Store`] keeps finished ones.
 
+mod across;
 mod backend;
 mod canonical;
 mod case;
@@ -82,13 +85,14 @@ mod timeline;
 mod traces;
 mod twin;
 
+pub use across::{Harm, HarmIn, Rank, RankIn};
 pub use backend::{Backend, BackendError, Measured};
 pub use case::Case;
 pub use convergence::Convergence;
 pub use edit::{PLACEHOLDER, set_key};
-pub use experiment::{Experiment, FigureKind, MAX_RUNS, PaperNumber, Scheme, Variant};
+pub use experiment::{Experiment, FigureKind, HarmTo, MAX_RUNS, PaperNumber, Scheme, Variant};
 pub use folder::{FolderError, write};
-pub use metric::{METRICS, Metric};
+pub use metric::{Better, METRICS, Metric};
 pub use plan::{Options, Plan, PlanError, Skipped};
 pub use report::{ReportEntry, ShowError, page};
 pub use results::{

@@ -45,17 +45,25 @@ pub(crate) const DELAY: Metric = metric("queueing", ["queueing", "ms"], "queuein
 ///
 /// From `video` on they are of flows whose traffic is a video, from the start on: see
 /// [`VideoReport`](exm_sim::video::VideoReport).
-pub const METRICS: [Metric; 37] = [
+pub const METRICS: [Metric; 40] = [
     THROUGHPUT,
     metric("mean_throughput", ["throughput", "mean Mbps"], "mean throughput, Mbps", 3),
     metric("sd_throughput", ["±", "Mbps"], "standard deviation of throughput, Mbps", 3),
     DELAY,
     metric("mean_queueing", ["queueing", "mean ms"], "mean queueing delay, ms", 2),
     metric("sd_queueing", ["±", "ms"], "standard deviation of queueing delay, ms", 2),
+    metric("queueing_50", ["queueing", "50 % ms"], "median queueing delay of packets, ms", 2),
+    metric("queueing_95", ["queueing", "95 % ms"], "95 % queueing delay of packets, ms", 2),
     metric("rtt", ["RTT", "ms"], "RTT, ms", 2),
     metric("mean_rtt", ["RTT", "mean ms"], "mean RTT, ms", 2),
     metric("completion", ["completion", "ms"], "mean flow completion time of a sender, ms", 1),
     metric("median_completion", ["completion", "median ms"], "median flow completion time, ms", 2),
+    metric(
+        "p95_completion",
+        ["completion", "95 % ms"],
+        "95th percentile of completion times, ms",
+        2,
+    ),
     metric(
         "p99_completion",
         ["completion", "99 % ms"],
@@ -119,7 +127,7 @@ pub(crate) const USUAL: [&str; 9] = [
 ];
 
 /// Metrics of the distribution of completion times, which runs measure only on request.
-pub(crate) const COMPLETIONS: [&str; 2] = ["median_completion", "p99_completion"];
+pub(crate) const COMPLETIONS: [&str; 3] = ["median_completion", "p95_completion", "p99_completion"];
 /// Metrics of convergence to the fair share, which runs measure only on request.
 pub(crate) const CONVERGENCES: [&str; 2] = ["convergence", "converged"];
 
@@ -131,7 +139,32 @@ pub(crate) const SPEEDUP: &str = "speedup";
 /// The key of a paper's number: a scheme's delay over the reference's.
 pub(crate) const DELAY_REDUCTION: &str = "delay_reduction";
 
+/// Which values of a metric are better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// The higher ones.
+    More,
+    /// The lower ones.
+    Less,
+}
+
 impl Metric {
+    /// Which of its values are better; `None` where neither higher nor lower ones are, as of marks.
+    pub fn better(&self) -> Option<Better> {
+        match self.key {
+            "throughput" | "mean_throughput" | "completed" | "share" | "jain" | "converged"
+            | "utilisation" | "objective" | "received" | "goodput" | "capacity_used"
+            | "queued_within" | "video" | "frames_shown" => Some(Better::More),
+            "sd_throughput"
+            | "sd_queueing"
+            | "marks"
+            | "shortest_over_longest"
+            | "rtt_exponent"
+            | "omniscient" => None,
+            _ => Some(Better::Less),
+        }
+    }
+
     /// The metric called `key`.
     pub fn named(key: &str) -> Option<Metric> {
         METRICS.into_iter().find(|metric| metric.key == key)

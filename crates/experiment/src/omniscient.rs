@@ -82,6 +82,8 @@ fn of_bound(group: usize, base_ms: f64, bound: &Bound, path: &Path<'_>) -> FlowR
         throughput_mbps,
         share,
         queueing_ms: was_on.then_some(0.0),
+        queueing_50_ms: was_on.then_some(0.0),
+        queueing_95_ms: was_on.then_some(0.0),
         rtt_ms: was_on.then_some(bound.rtt_ms),
         rtt_ratio: was_on.then(|| bound.rtt_ms / base_ms).filter(|ratio| ratio.is_finite()),
         sent: (bound.delivered + lost) as u64,

@@ -4,6 +4,7 @@ mod find;
 
 pub(crate) use find::one_of;
 
+use crate::across::{Harm, Rank};
 use crate::metric::{DELAY, THROUGHPUT};
 use crate::plan::Skipped;
 use crate::summary::Summary;
@@ -73,6 +74,12 @@ pub struct Results {
     pub cases: Vec<CaseResult>,
     /// Each reference compared with each other scheme.
     pub comparisons: Vec<Comparison>,
+    /// The schemes in the order of their mean rank over all settings, by each metric of which the experiment asks for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<Rank>,
+    /// The harm that schemes do to other flows, if the experiment asks for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub harms: Vec<Harm>,
     /// Other numbers from the papers, beside ours.
     pub paper: Vec<PublishedNumber>,
     /// Measurements in real time, beside simulations of the same networks.

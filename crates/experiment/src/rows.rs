@@ -39,6 +39,12 @@ pub struct FlowRow {
     pub share: Option<f64>,
     /// The mean queueing delay of packets.
     pub queueing_ms: Option<f64>,
+    /// The median of it; none if it was stored by an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queueing_50_ms: Option<f64>,
+    /// The 95th percentile of it; none if it was stored by an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queueing_95_ms: Option<f64>,
     /// The mean RTT of packets.
     pub rtt_ms: Option<f64>,
     /// The mean RTT over the propagation RTT.
@@ -221,6 +227,8 @@ impl FlowRow {
             throughput_mbps: (measured_s > 0.0).then(|| megabits / measured_s),
             share: flow.normalised_throughput(),
             queueing_ms: mean_ms(&flow.queueing_delay),
+            queueing_50_ms: flow.queueing_delay.percentile(50.0).map(Span::as_millis_f64),
+            queueing_95_ms: flow.queueing_delay.percentile(95.0).map(Span::as_millis_f64),
             rtt_ms,
             rtt_ratio: rtt_ms.map(|rtt| rtt / base_ms).filter(|ratio| ratio.is_finite()),
             sent: flow.sent,
@@ -243,6 +251,8 @@ impl FlowRow {
             throughput_mbps: None,
             share: None,
             queueing_ms: None,
+            queueing_50_ms: None,
+            queueing_95_ms: None,
             rtt_ms: None,
             rtt_ratio: None,
             sent: 0,
@@ -330,6 +340,8 @@ pub(crate) fn of_flow(key: &str) -> Option<OfFlow> {
     Some(match key {
         "throughput" => |flow| flow.throughput_mbps,
         "queueing" => |flow| flow.queueing_ms,
+        "queueing_50" => |flow| flow.queueing_50_ms,
+        "queueing_95" => |flow| flow.queueing_95_ms,
         "rtt" => |flow| flow.rtt_ms,
         "completion" => |flow| flow.completion_ms,
         metric::CLAIM => |flow| flow.claim_rtts,

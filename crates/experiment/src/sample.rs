@@ -103,8 +103,8 @@ impl<'a> Sample<'a> {
         if all.len() < 2 {
             return None;
         }
-        let bootstrap = Bootstrap { seed: self.seed, resamplings: RESAMPLINGS, confidence: 0.95 };
-        let interval = bootstrap.interval(&all, |runs| statistic(runs).unwrap_or(f64::NAN))?;
+        let interval =
+            bootstrap(self.seed).interval(&all, |runs| statistic(runs).unwrap_or(f64::NAN))?;
         (interval.low.is_finite() && interval.high.is_finite())
             .then_some([interval.low, interval.high])
     }
@@ -142,6 +142,11 @@ impl<'a> Sample<'a> {
     }
 }
 
+/// The bootstrap by which intervals are found.
+pub(crate) const fn bootstrap(seed: u64) -> Bootstrap {
+    Bootstrap { seed, resamplings: RESAMPLINGS, confidence: 0.95 }
+}
+
 /// An interval around `value` that takes in both the luck of the runs and that of designs, of which each may be
 /// unknown: independent deviations add in squares.
 pub(crate) fn widened(
@@ -172,6 +177,8 @@ mod tests {
             throughput_mbps: Some(throughput),
             share: Some(0.5),
             queueing_ms: Some(queueing),
+            queueing_50_ms: Some(queueing),
+            queueing_95_ms: Some(2.0 * queueing),
             rtt_ms: Some(100.0 + queueing),
             rtt_ratio: Some(2.0),
             sent: 100,
@@ -221,6 +228,7 @@ mod tests {
         let value = |key: &str| all.values[key];
         assert_eq!((all.samples, value("throughput"), value("mean_throughput")), (4, 2.5, 3.0));
         assert_eq!((value("queueing"), value("rtt"), value("loss")), (25.0, 125.0, 2.0));
+        assert_eq!((value("queueing_50"), value("queueing_95")), (25.0, 50.0));
         assert_eq!((value("marks"), value("utilisation"), value("objective")), (5.0, 50.0, -2.0));
         assert!((value("jain") - 0.8).abs() < 1e-12 && value("share") == 100.0);
         assert!(!all.values.contains_key("completion"));

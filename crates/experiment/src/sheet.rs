@@ -48,13 +48,15 @@ const FIRST: [Column; 5] = [
     Column::whole("seed"),
 ];
 
-const FLOW: [Column; 29] = [
+const FLOW: [Column; 32] = [
     Column::whole("flow"),
     Column::text("group"),
     Column::real("on_s"),
     Column::real("throughput_mbps"),
     Column::real("share"),
     Column::real("queueing_ms"),
+    Column::real("queueing_50_ms"),
+    Column::real("queueing_95_ms"),
     Column::real("rtt_ms"),
     Column::real("rtt_ratio"),
     Column::whole("sent"),
@@ -65,6 +67,7 @@ const FLOW: [Column; 29] = [
     Column::whole("completed"),
     Column::real("completion_ms"),
     Column::real("median_completion_ms"),
+    Column::real("p95_completion_ms"),
     Column::real("p99_completion_ms"),
     Column::whole("starts"),
     Column::whole("settled"),
@@ -107,7 +110,7 @@ pub(crate) fn flows<'a>(plan: &'a Plan, rows: &'a Rows) -> Sheet<'a> {
     Sheet { columns: FIRST.into_iter().chain(FLOW).collect(), rows: Box::new(rows) }
 }
 
-fn flow_cells(flow: &FlowRow) -> [Cell<'static>; 27] {
+fn flow_cells(flow: &FlowRow) -> [Cell<'static>; 30] {
     let times = merged([flow.completions.as_slice()].into_iter());
     let convergence = flow.convergence;
     let received = flow.end_to_end.as_ref();
@@ -117,6 +120,8 @@ fn flow_cells(flow: &FlowRow) -> [Cell<'static>; 27] {
         Cell::from(flow.throughput_mbps),
         Cell::from(flow.share),
         Cell::from(flow.queueing_ms),
+        Cell::from(flow.queueing_50_ms),
+        Cell::from(flow.queueing_95_ms),
         Cell::from(flow.rtt_ms),
         Cell::from(flow.rtt_ratio),
         Cell::Whole(flow.sent),
@@ -127,6 +132,7 @@ fn flow_cells(flow: &FlowRow) -> [Cell<'static>; 27] {
         Cell::Whole(flow.completed),
         Cell::from(flow.completion_ms),
         Cell::from(percentile(&times, 0.5)),
+        Cell::from(percentile(&times, 0.95)),
         Cell::from(percentile(&times, 0.99)),
         Cell::from(convergence.map(|c| c.starts)),
         Cell::from(convergence.map(|c| c.settled)),

@@ -99,6 +99,7 @@ impl Runs<'_> {
             "sd_queueing" => deviation(&self.values(runs, queueing)),
             "mean_rtt" => mean(self.values(runs, |flow| flow.rtt_ms)),
             "median_completion" => percentile(&self.completions(runs), 0.5),
+            "p95_completion" => percentile(&self.completions(runs), 0.95),
             "p99_completion" => percentile(&self.completions(runs), 0.99),
             "convergence" => median_in_place(&mut self.values(runs, |flow| {
                 // One that never settles takes longer than any other.

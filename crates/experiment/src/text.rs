@@ -57,10 +57,10 @@ impl Results {
             && deviations.into_iter().all(|deviation| deviation.abs() < 1e-9)
     }
 
-    /// All tables: for each of the settings the schemes' results, the reference compared with
-    /// others, and the papers' numbers beside ours.
+    /// All tables: the ranks of schemes over all settings, and their harm to others; for each of the settings the
+    /// schemes' results, the reference compared with others, and the papers' numbers beside ours.
     pub fn tables(&self) -> Vec<Table> {
-        let mut tables = Vec::new();
+        let mut tables = self.tables_across();
         for variant in &self.variants {
             tables.push(self.main_table(variant));
             let compared = self.references.iter();

@@ -120,7 +120,12 @@ fn every_key_of_experiments_is_documented() {
     let unknown = |table: &str| error(&format!("{table}\n{UNKNOWN} = 1\n"));
     let page_name = "experiment-files.md";
     assert_keys(page_name, "[experiment]", &unknown(""));
-    for heading in ["[[experiment.scheme]]", "[[experiment.variant]]", "[experiment.sweep]"] {
+    for heading in [
+        "[[experiment.scheme]]",
+        "[[experiment.variant]]",
+        "[experiment.sweep]",
+        "[experiment.harm]",
+    ] {
         assert_keys(page_name, heading, &unknown(heading));
     }
     assert_keys(page_name, "paper_axes", &error(&format!("paper_axes = {{ {UNKNOWN} = 1 }}\n")));
@@ -464,6 +469,8 @@ fn every_key_of_experiments_results_is_documented() {
         [experiment]
         runs = 3
         reference = "Reno"
+        ranks = "objective"
+        harm = { flow = "other", reference = "Reno" }
         [[experiment.scheme]]
         name = "Reno"
         controller = "reno"

@@ -1,9 +1,10 @@
 //! [`Reader`]: from the tables of a file to an [`Experiment`].
 
-use super::{Experiment, FigureKind, MAX_RUNS, PaperNumber, Scheme, Variant};
+use super::{Experiment, FigureKind, HarmTo, MAX_RUNS, PaperNumber, Scheme, Variant};
 use crate::edit::{Change, What};
 use crate::file::{
-    AxesTable, ExperimentTable, OneOrMore, SchemeTable, Settings, SweepTable, VariantTable, place,
+    AxesTable, ExperimentTable, HarmTable, OneOrMore, SchemeTable, Settings, SweepTable,
+    VariantTable, place,
 };
 use crate::metric::{self, DELAY, DELAY_REDUCTION, Metric, SPEEDUP, THROUGHPUT, USUAL};
 use crate::omniscient;
@@ -17,6 +18,8 @@ use toml::{Spanned, Table, Value};
 
 /// The default number of runs of each scheme, as in the papers.
 const RUNS: u64 = 128;
+/// The metrics of harm, unless an experiment sets others: those of the paper that defined it.
+const HARMED: [&str; 2] = ["mean_throughput", "mean_queueing"];
 /// The default averaging window of throughput.
 const WINDOW: Span = Span::from_secs(1);
 
@@ -58,6 +61,7 @@ impl Reader<'_> {
             return Err(self.source.error(scheme.place, problem));
         }
         self.check_ratios(&schemes, &references)?;
+        let harm = table.harm.map(|harm| self.harm(harm, &scenario, &names)).transpose()?;
         let flows = self.flows(table.flow, &scenario)?;
         let variants = table.variant.into_iter().map(|variant| self.variant(variant.into_inner()));
         let mut variants: Vec<Variant> = variants.collect::<Result<_, _>>()?;
@@ -65,6 +69,7 @@ impl Reader<'_> {
             variants.push(Variant::default());
         }
         let mean = table.mean.map(|mean| self.mean(mean, &variants)).transpose()?;
+        let ranks = table.ranks.map(|ranks| self.better(ranks)).transpose()?;
         let file = &self.source.file;
         let stem = Path::new(file).file_stem();
         Ok(Experiment {
@@ -83,6 +88,8 @@ impl Reader<'_> {
             mean,
             seed: scenario.seed,
             references,
+            ranks: ranks.unwrap_or_default(),
+            harm,
             flows,
             schemes,
             variants,
@@ -142,12 +149,48 @@ impl Reader<'_> {
     }
 
     fn metric(&self, name: &Spanned<String>) -> Result<Metric, FileError> {
-        let text = name.as_ref();
-        Metric::named(text).ok_or_else(|| {
-            let suggestion = suggest(text, &metric::keys());
-            let problem = format!("nothing called \"{text}\" is measured: {suggestion}");
-            self.source.error(place(name), problem)
+        self.metric_at(name.as_ref(), place(name))
+    }
+
+    fn metric_at(&self, name: &str, at: Offset) -> Result<Metric, FileError> {
+        Metric::named(name).ok_or_else(|| {
+            let suggestion = suggest(name, &metric::keys());
+            let problem = format!("nothing called \"{name}\" is measured: {suggestion}");
+            self.source.error(at, problem)
         })
+    }
+
+    /// Metrics of which either higher or lower values are better.
+    fn better(&self, names: Spanned<OneOrMore>) -> Result<Vec<Metric>, FileError> {
+        let at = place(&names);
+        let metric = |name: String| {
+            let metric = self.metric_at(&name, at)?;
+            if metric.better().is_none() {
+                let problem = format!(
+                    "neither more nor less of \"{name}\" is better: give a metric such as \
+                     \"objective\" or \"queueing\""
+                );
+                return Err(self.source.error(at, problem));
+            }
+            Ok(metric)
+        };
+        names.into_inner().into_words().into_iter().map(metric).collect()
+    }
+
+    /// The flows that schemes may harm.
+    fn harm(
+        &self,
+        table: HarmTable,
+        scenario: &Scenario,
+        schemes: &[&str],
+    ) -> Result<HarmTo, FileError> {
+        let at = place(&table.flow);
+        let flow = OneOrMore::One(table.flow.into_inner());
+        let flow = self.flows_at(flow, at, scenario)?.remove(0);
+        let metrics = table.metrics.map(|metrics| self.better(metrics)).transpose()?;
+        let usual = || HARMED.into_iter().filter_map(Metric::named).collect();
+        let references = self.references(Some(table.reference), schemes)?;
+        Ok(HarmTo { flow, metrics: metrics.unwrap_or_else(usual), references })
     }
 
     /// The metric of an axis.
@@ -229,8 +272,17 @@ impl Reader<'_> {
     ) -> Result<Vec<String>, FileError> {
         let Some(flows) = flows else { return Ok(Vec::new()) };
         let at = place(&flows);
+        self.flows_at(flows.into_inner(), at, scenario)
+    }
+
+    fn flows_at(
+        &self,
+        flows: OneOrMore,
+        at: Offset,
+        scenario: &Scenario,
+    ) -> Result<Vec<String>, FileError> {
         let names: Vec<&str> = scenario.flows.iter().map(|group| group.name.as_str()).collect();
-        let flows = flows.into_inner().into_words();
+        let flows = flows.into_words();
         match flows.iter().find(|flow| !names.contains(&flow.as_str())) {
             None => Ok(flows),
             Some(unknown) => {

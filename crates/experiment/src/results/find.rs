@@ -4,6 +4,7 @@ use super::{
     CaseResult, Comparison, FORMAT, GroupResult, Lead, PublishedNumber, Ratio, Results, SchemeInfo,
     Simulated, VERSION,
 };
+use crate::across;
 use crate::case::Case;
 use crate::completions::percentile;
 use crate::experiment::{Experiment, PaperNumber, Scheme, Variant};
@@ -99,6 +100,8 @@ impl Results {
             paper,
             cases: found.cases,
             comparisons: found.comparisons,
+            ranks: across::ranks(plan, rows),
+            harms: across::harms(plan, rows),
             simulated,
             skipped: plan.skipped.clone(),
             pictures: Vec::new(),

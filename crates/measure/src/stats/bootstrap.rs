@@ -53,6 +53,23 @@ impl Bootstrap {
         self.over(statistic(sample), || statistic(resampler.draw()))
     }
 
+    /// The intervals of several `statistics` of one sample, which are computed together from the same resamplings,
+    /// such as the ranks of several competitors; nothing of none.
+    pub fn intervals<T: Clone>(
+        &self,
+        sample: &[T],
+        statistics: impl Fn(&[T]) -> Vec<f64>,
+    ) -> Vec<Option<Resampled>> {
+        let Some(mut resampler) = Resampler::new(self.seed, 0, sample) else { return Vec::new() };
+        let drawn: Vec<Vec<f64>> =
+            (0..self.resamplings).map(|_| statistics(resampler.draw())).collect();
+        let interval = |(index, value)| {
+            let mut each = drawn.iter().map(|of_all: &Vec<f64>| of_all[index]);
+            self.over(value, || each.next().unwrap_or(f64::NAN))
+        };
+        statistics(sample).into_iter().enumerate().map(interval).collect()
+    }
+
     /// The interval of a `statistic` of two samples that are independent of each other, such as
     /// the ratio of their medians; `None` if either is empty.
     pub fn interval_of_two<T: Clone>(
@@ -151,6 +168,17 @@ mod tests {
         };
         let resampled = QUICK.interval(&pairs, ratio).expect("pairs");
         assert!(resampled.high - resampled.low < 1e-9 && resampled.holds(3.0), "{resampled:?}");
+    }
+
+    #[test]
+    fn several_statistics_share_their_resamplings() {
+        let values = sample(0, 5.0);
+        let both = QUICK.intervals(&values, |drawn| vec![mean(drawn), -mean(drawn), f64::NAN]);
+        assert_eq!(both[0], QUICK.interval(&values, mean));
+        let (one, other) = (both[0].expect("a sample"), both[1].expect("a sample"));
+        assert!((one.low + other.high).abs() < 1e-9 && (one.high + other.low).abs() < 1e-9);
+        assert_eq!(both[2], None);
+        assert!(QUICK.intervals(&[], |_: &[f64]| vec![1.0]).is_empty());
     }
 
     #[test]
