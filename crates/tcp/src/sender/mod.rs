@@ -473,10 +473,10 @@ impl Sender {
         let pipe = self.in_flight().get();
         if let Some(sampler) = &mut self.sampler
             && self.setup == Setup::Established
+            && self.board.next() >= self.end
+            && pipe < decision.cwnd.get()
         {
-            if self.board.next() >= self.end && pipe < decision.cwnd.get() {
-                sampler.limit(pipe);
-            }
+            sampler.limit(pipe);
         }
     }
 
