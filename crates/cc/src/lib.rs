@@ -30,7 +30,7 @@
 //! | [`Scream`] | draft-johansson-ccwg-rfc8298bis-screamv2, RFC 8298 | for media: 150 to 1500 kbps, target 60 ms; [`Scream::classic`] |
 //! | [`Xcp`] | Katabi, Handley & Rohrs, SIGCOMM 2002 | none: the routers decide |
 //! | [`Bbr1`] | draft-cardwell-iccrg-bbr-congestion-control-00 (BBR version 1) | the draft's, and Linux's rounding, margin and policer detection; seed 1, [`Bbr1::new`] |
-//! | [`Bbr`] | draft-ietf-ccwg-bbr-06 (BBR version 3) | the draft's; seed 1, [`Bbr::new`] |
+//! | [`Bbr`] | draft-ietf-ccwg-bbr-06 (BBR version 3) | the draft's; seed 1, [`Bbr::new`]; version 2: [`Bbr::version_2`] |
 //!
 //! What can be set of a controller has a name, a default and a range: [`Parameters`].
 //!

@@ -244,8 +244,8 @@ controllers! {
     Xcp(Xcp) { "xcp" => Xcp::new() },
     /// BBR, version 1, as in Linux: models the path's bandwidth and RTT.
     Bbr1(Box<Bbr1>) { "bbr1" => Box::default() },
-    /// BBR, version 3: models the path's bandwidth and RTT, and responds to losses.
-    Bbr(Box<Bbr>) { "bbr" => Box::default() },
+    /// BBR, version 3: models the path's bandwidth and RTT, and responds to losses; also version 2, which responds to marks.
+    Bbr(Box<Bbr>) { "bbr" => Box::default(), "bbr2" => Box::new(Bbr::default().version_2()) },
     /// A user's own controller: [`AnyController::own`].
     Own(Box<dyn DynController>) {},
 }

@@ -1,4 +1,4 @@
-//! What Copa, LEDBAT, LEDBAT++, Prague, Proteus, Verus and Vivace promise.
+//! What BBR version 2, Copa, LEDBAT, LEDBAT++, Prague, Proteus, Verus and Vivace promise.
 
 mod common;
 
@@ -23,12 +23,16 @@ fn flow(controller: &str, rtt: Span, start: u64) -> FlowSpec {
         .traffic(Traffic::Schedule { visits: vec![(begin, None)], on: OnFor::Always })
 }
 
-fn run(mbps: f64, (queue, packets): (&str, u64), flows: Vec<FlowSpec>, seconds: u64) -> Report {
+fn run(mbps: f64, queue: (&str, u64), flows: Vec<FlowSpec>, seconds: u64) -> Report {
+    engine::run(&network(mbps, queue, flows, seconds), 1)
+}
+
+fn network(mbps: f64, queue: (&str, u64), flows: Vec<FlowSpec>, seconds: u64) -> Network {
+    let (queue, packets) = queue;
     let service = Service::Fixed(Rate::from_mbps(mbps));
     let queue: QueueKind = queue.parse().expect("a queue");
     let link = LinkSpec::bottleneck(service, Limit::Packets(Packets::new(packets))).queue(queue);
-    let network = Network::new(vec![link], flows, Span::from_secs(seconds)).expect("is sound");
-    engine::run(&network, 1)
+    Network::new(vec![link], flows, Span::from_secs(seconds)).expect("is sound")
 }
 
 fn mbps(flow: &FlowReport) -> f64 {
@@ -37,6 +41,43 @@ fn mbps(flow: &FlowReport) -> f64 {
 
 fn percentile(flow: &FlowReport, percent: f64) -> f64 {
     flow.queueing_delay.percentile(percent).map_or(0.0, Span::as_millis_f64)
+}
+
+/// Of the tests at the end of draft-ietf-ccwg-bbr: a flow that comes later gets its share, within a factor of two in its
+/// first minute.
+#[test]
+fn a_latecomer_of_bbr_version_2_gets_its_share() {
+    let rtt = Span::from_millis(40);
+    for controller in ["bbr2", "bbr"] {
+        for seed in 1..=4 {
+            let flows = vec![flow(controller, rtt, 0), flow(controller, rtt, 20)];
+            let report = engine::run(&network(20.0, ("drop-tail", 100), flows, 80), seed);
+            let half = 10.0 * 1448.0 / 1500.0;
+            let share = mbps(&report.flows[1]) / half;
+            println!("{controller}, seed {seed}: {share:.3} of half of the link");
+            assert!((0.5..2.0).contains(&share), "{controller}, seed {seed}: {share}");
+        }
+    }
+}
+
+/// Version 2 responds to marks, and version 3 asks for none; without them they hardly differ.
+#[test]
+fn marks_shorten_the_queue_of_bbr_version_2() {
+    for (rate, rtt) in [(20.0, 40), (100.0, 10)] {
+        let rtt = Span::from_millis(rtt);
+        let of = |controller, queue| {
+            let flows = vec![flow(controller, rtt, 0), flow(controller, rtt, 1)];
+            let found = totals(&[run(rate, (queue, 1000), flows, 60)]);
+            println!("{rate} Mbps, {rtt}, {controller}, {queue}: {found:.2?}");
+            found
+        };
+        let queue = "step threshold=5packets";
+        let (two, three) = (of("bbr2", queue), of("bbr", queue));
+        assert!(two.wait_ms < 0.5 * three.wait_ms, "{two:?} {three:?}");
+        assert!(two.mbps > 0.85 * rate, "{two:?}");
+        let (two, three) = (of("bbr2", "drop-tail"), of("bbr", "drop-tail"));
+        assert!((two.mbps / three.mbps - 1.0).abs() < 0.05, "{two:?} {three:?}");
+    }
 }
 
 /// NSDI 2018, section 2.1: 1/delta packets of each flow wait, here 2 of 0.6 ms.

@@ -19,6 +19,7 @@
 //! | the retransmission timer | RFC 6298; its floor as in the RFC or as in Linux |
 //! | spurious retransmissions | RFC 3522 (Eifel), by the echoed send time |
 //! | congestion marks | RFC 3168, reported by a running count as in RFC 9768 |
+//! | all of that for QUIC, if set | RFC 9002 |
 //! | delivery rates | draft-ietf-ccwg-bbr, section 4.1 |
 
 #![cfg_attr(not(test), no_std)]
@@ -26,6 +27,7 @@
 extern crate alloc;
 
 mod delivery;
+mod packets;
 mod probe;
 mod prr;
 mod ranges;
@@ -39,4 +41,4 @@ mod timer;
 pub use receiver::{Arrival, Receiver};
 pub use segment::{Acknowledgement, MAX_BLOCKS, Segment};
 pub use sender::{Progress, Sender, Transfer};
-pub use settings::{DelayedAcks, IdleRestart, MinRto, Settings};
+pub use settings::{DelayedAcks, IdleRestart, MinRto, Recovery, Settings};

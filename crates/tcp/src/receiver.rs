@@ -3,7 +3,7 @@
 use crate::ranges::Ranges;
 use crate::segment::{Acknowledgement, MAX_BLOCKS, Segment};
 use crate::settings::DelayedAcks;
-use exm_units::Instant;
+use exm_units::{Instant, Span};
 
 const NO_BLOCKS: [(u64, u64); MAX_BLOCKS] = [(0, 0); MAX_BLOCKS];
 
@@ -136,7 +136,7 @@ impl Receiver {
         self.held += 1;
         let first = *self.held_since.get_or_insert(segment);
         (self.held >= delayed.segments).then(|| {
-            let Acknowledged { sent_at, .. } = first;
+            let Acknowledged { sent_at, .. } = if delayed.latest { segment } else { first };
             self.acknowledge(Acknowledged { sent_at, ..segment })
         })
     }
@@ -153,7 +153,11 @@ impl Receiver {
     pub fn release(&mut self) -> Option<Acknowledgement> {
         let first = self.held_since?;
         let last = self.next - 1;
-        Some(self.acknowledge(Acknowledged { sequence: last, ..first }))
+        let delay = self.delayed.map_or(Span::ZERO, |delayed| delayed.wait);
+        Some(Acknowledgement {
+            delay,
+            ..self.acknowledge(Acknowledged { sequence: last, ..first })
+        })
     }
 
     #[inline(always)]
@@ -164,6 +168,7 @@ impl Receiver {
             blocks: if self.beyond.is_empty() { NO_BLOCKS } else { self.blocks() },
             sequence: segment.sequence,
             sent_at: segment.sent_at,
+            delay: Span::ZERO,
             received_at: segment.received_at,
             marked: self.marked,
             feedback: segment.feedback,
@@ -226,7 +231,7 @@ mod tests {
         assert!(receive(&mut receiver, 90, 2).is_some(), "a filled gap too");
         assert_eq!(receive(&mut receiver, 95, 4), None);
         let ack = receiver.release().expect("it is delayed");
-        assert_eq!((ack.cumulative, ack.sequence), (5, 4));
+        assert_eq!((ack.cumulative, ack.sequence, ack.delay), (5, 4, Span::from_millis(40)));
         assert_eq!(receiver.release(), None);
     }
 }

@@ -182,6 +182,17 @@ impl Scoreboard {
         fresh
     }
 
+    /// Whether `segment` was sent and has not arrived.
+    pub(crate) fn is_missing(&self, segment: u64) -> bool {
+        (self.una..self.next).contains(&segment) && !self.sacked.contains(segment)
+    }
+
+    /// Calls `missing` with each segment from `from` to before `to` that was sent and has not arrived.
+    pub(crate) fn missing_between(&self, from: u64, to: u64, mut missing: impl FnMut(u64)) {
+        let (from, to) = (from.max(self.una), to.min(self.next));
+        self.sacked.gaps(from, to, |from, to| (from..to).for_each(&mut missing));
+    }
+
     /// Deems lost what enough segments sent later have overtaken (`IsLost`, RFC 6675, section 4),
     /// retransmissions included. Returns how many segments are newly lost.
     pub(crate) fn detect_losses(&mut self) -> u64 {

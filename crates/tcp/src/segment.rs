@@ -1,6 +1,6 @@
 //! [`Segment`] and [`Acknowledgement`]: what sender and receiver exchange.
 
-use exm_units::Instant;
+use exm_units::{Instant, Span};
 
 /// A segment in flight to the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,9 +26,11 @@ pub struct Acknowledgement {
     pub blocks: [(u64, u64); MAX_BLOCKS],
     /// The number of the segment that triggered it; for a delayed ACK, the last one.
     pub sequence: u64,
-    /// When that segment was sent; for a delayed ACK, the first segment that it covers (RFC 7323,
+    /// When that segment was sent; for a delayed ACK of TCP, the first segment that it covers (RFC 7323,
     /// section 4.3).
     pub sent_at: Instant,
+    /// How long the receiver held the ACK back, waiting for another segment.
+    pub delay: Span,
     /// When it arrived, by the receiver's clock.
     pub received_at: Instant,
     /// How many marked segments have arrived since the connection began.

@@ -37,6 +37,19 @@ pub struct Settings {
     /// Whether the response to a spurious retransmission is undone (Eifel, RFC 3522 and RFC 4015), as
     /// in Linux; ns-2 does not undo it.
     pub eifel: bool,
+    /// How losses are detected and repaired.
+    pub recovery: Recovery,
+}
+
+/// How losses are detected and repaired.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recovery {
+    /// As in TCP: by segments that arrive beyond a gap, and the retransmission timer.
+    #[default]
+    Tcp,
+    /// As in QUIC (RFC 9002): by the numbers and times of packets, and probe timeouts. `floor`, `tail_loss_probe` and `eifel` have
+    /// no effect then.
+    Quic,
 }
 
 /// What an idle time longer than the retransmission timer does to the window of a persistent
@@ -69,9 +82,32 @@ pub struct DelayedAcks {
     pub segments: u32,
     /// The longest delay: at most half a second, 40 ms in Linux.
     pub wait: Span,
+    /// Whether the ACK carries the send time of the last segment that it covers, by which QUIC measures the RTT, instead of
+    /// the first (RFC 7323, section 4.3).
+    pub latest: bool,
 }
 
 impl Settings {
+    /// Those of QUIC: its recovery (RFC 9002), and ACKs of two packets at a time, delayed by at most 25 ms (RFC 9000, sections 13.2.2
+    /// and 18.2).
+    pub fn quic() -> Settings {
+        let wait = Span::from_millis(25);
+        let delayed_acks = Some(DelayedAcks { segments: 2, wait, latest: true });
+        Settings { delayed_acks, recovery: Recovery::Quic, ..Settings::default() }
+    }
+
+    /// The same with QUIC's recovery and delayed ACKs, unless they are settings of QUIC already.
+    #[must_use]
+    pub fn over_quic(self) -> Settings {
+        match self.recovery {
+            Recovery::Tcp => {
+                let Settings { recovery, delayed_acks, .. } = Settings::quic();
+                Settings { recovery, delayed_acks, ..self }
+            }
+            Recovery::Quic => self,
+        }
+    }
+
     /// The RTT of a segment sent at `sent_at` and acknowledged at `now`, as measured with its
     /// timestamps: at least one tick.
     #[inline]
@@ -100,6 +136,7 @@ impl Default for Settings {
             idle_restart: IdleRestart::None,
             window_validation: true,
             eifel: true,
+            recovery: Recovery::Tcp,
         }
     }
 }
@@ -112,6 +149,6 @@ impl Default for MinRto {
 
 impl Default for DelayedAcks {
     fn default() -> DelayedAcks {
-        DelayedAcks { segments: 2, wait: Span::from_millis(40) }
+        DelayedAcks { segments: 2, wait: Span::from_millis(40), latest: false }
     }
 }

@@ -31,6 +31,10 @@ impl Timer {
         self.srtt
     }
 
+    pub(crate) fn rttvar(&self) -> Span {
+        self.rttvar
+    }
+
     /// The timer as computed, without back-off.
     pub(crate) fn rto(&self) -> Span {
         self.rto

@@ -96,7 +96,7 @@ impl Bbr {
     }
 
     /// Section 5.5.10.2.
-    fn handle_inflight_too_high(&mut self, sample: &Sample, newly_lost: f64) {
+    pub(super) fn handle_inflight_too_high(&mut self, sample: &Sample, newly_lost: f64) {
         self.loss.prev_probe_too_high = true;
         self.loss.is_bw_probe_sample = false;
         if !sample.is_app_limited {

@@ -1,5 +1,5 @@
 //! [`Bbr`]: a controller that models the bandwidth and round-trip time of its path instead of
-//! reacting to losses (draft-ietf-ccwg-bbr-06, BBR version 3).
+//! reacting to losses (draft-ietf-ccwg-bbr-06, BBR version 3; also version 2).
 //!
 //! The sections named here and in the modules below are those of that draft, and so are the names
 //! of variables. All volumes are packets, all rates packets a second.
@@ -8,6 +8,7 @@ mod aggregation;
 mod cycle;
 mod filters;
 mod loss;
+mod marks;
 mod model;
 mod probe_rtt;
 mod state;
@@ -23,9 +24,10 @@ use cycle::Cycle;
 use exm_units::{Instant, Packets, Span};
 pub(crate) use filters::Random;
 use loss::Loss;
+use marks::Marks;
 use model::{Model, Sample};
 use probe_rtt::ProbeRtt;
-use state::State;
+use state::{State, Version};
 
 /// Section 5.6.4.3: `MinPipeCwnd`, the window that keeps packets and acknowledgements moving.
 const MIN_PIPE_CWND: f64 = 4.0;
@@ -39,13 +41,17 @@ const NOMINAL_RTT: Span = Span::from_millis(1);
 /// It sets window and pacing rate from the delivery rates it measured. It therefore asks its host
 /// for [delivery samples](crate::Delivery) and to leave the window alone during recovery. Its one
 /// random choice, the time until it probes for bandwidth again, is drawn from its seed.
+///
+/// [`Bbr::version_2`] is its predecessor.
 #[derive(Clone, Debug)]
 pub struct Bbr {
     tuning: Tuning,
+    version: Version,
     random: Random,
     model: Model,
     cycle: Cycle,
     loss: Loss,
+    marks: Marks,
     probe_rtt: ProbeRtt,
     initial_cwnd: f64,
     cwnd: f64,
@@ -71,6 +77,10 @@ parameters! {
         probe_rtt_interval: Duration = [Span::from_secs(5), Span::from_millis(100), Span::from_secs(1000)],
         /// How long such a probe drains the queue (section 2.16.2: `ProbeRTTDuration`).
         probe_rtt_duration: Duration = [Span::from_millis(200), Span::from_millis(1), Span::from_secs(10)],
+        /// The weight of the newest round trip in the average of the marked fraction, in version 2 only (1/16).
+        ecn_gain: Number = [0.0625, 0.0001, 1.0],
+        /// The part of that average by which marks cut what is in flight, once a round trip, in version 2 only (1/3).
+        ecn_factor: Number = [1.0 / 3.0, 0.0, 1.0],
     }
 }
 
@@ -78,19 +88,29 @@ impl Bbr {
     /// A sender before its first flow, whose random numbers come from `seed`.
     pub fn new(seed: u64) -> Bbr {
         let start = Start::new(Instant::ZERO);
-        Bbr::starting(&start, Random::new(seed))
+        Bbr::starting(&start, Random::new(seed), Version::default())
+    }
+
+    /// Version 2 instead: other gains, and a response to ECN marks, each of which it needs reported. As in DCTCP an average of the
+    /// marked fraction says by how much a round trip with marks cuts what may be in flight.
+    #[must_use]
+    pub fn version_2(self) -> Bbr {
+        let start = Start::new(Instant::ZERO);
+        Bbr { tuning: self.tuning, ..Bbr::starting(&start, self.random, Version::Two) }
     }
 
     /// Section 5.2.1.
-    fn starting(start: &Start, random: Random) -> Bbr {
+    fn starting(start: &Start, random: Random, version: Version) -> Bbr {
         let initial_cwnd = (start.initial_window.get() as f64).clamp(1.0, MAX_WINDOW);
         let rtt = start.rtt.filter(|rtt| !rtt.is_zero());
         let mut bbr = Bbr {
             tuning: Tuning::default(),
+            version,
             random,
             model: Model::new(start.now, rtt),
             cycle: Cycle::new(),
             loss: Loss::new(),
+            marks: Marks::new(),
             probe_rtt: ProbeRtt::new(start.now, rtt),
             initial_cwnd,
             cwnd: initial_cwnd,
@@ -109,6 +129,7 @@ impl Bbr {
         self.note_lost_packets(sample);
         self.model.update_latest_delivery_signals(sample);
         self.update_congestion_signals(sample);
+        self.update_marks(ack, sample);
         self.model.update_ack_aggregation(sample, self.cwnd, self.cycle.full_bw_reached);
         self.cycle.check_full_bw_reached(sample, self.model.round_start);
         self.check_startup_done(sample);
@@ -119,7 +140,7 @@ impl Bbr {
         self.check_probe_rtt(sample);
         self.model.advance_latest_delivery_signals(sample);
         self.model.bound_bw();
-        self.set_pacing_rate(self.cycle.state.pacing_gain());
+        self.set_pacing_rate(self.cycle.state.pacing_gain(self.version));
         self.set_cwnd(sample);
         self.note_idleness(ack);
     }
@@ -127,7 +148,7 @@ impl Bbr {
     /// Section 5.6.2, before there is any bandwidth estimate.
     fn init_pacing_rate(&mut self, rtt: Span) {
         let nominal = self.initial_cwnd / rtt.as_secs_f64();
-        self.pacing_rate = State::Startup.pacing_gain() * nominal;
+        self.pacing_rate = State::Startup.pacing_gain(self.version) * nominal;
     }
 
     /// Section 5.6.2.
@@ -170,7 +191,7 @@ impl Bbr {
 
     /// Section 5.6.4.6.
     fn set_cwnd(&mut self, sample: &Sample) {
-        let cap = self.bdp_multiple(self.model.bw, self.cycle.state.cwnd_gain());
+        let cap = self.bdp_multiple(self.model.bw, self.cycle.state.cwnd_gain(self.version));
         let max_inflight = self.quantization_budget(cap + self.model.extra_acked());
         let grown = self.cwnd + sample.newly_acked;
         if self.cycle.full_bw_reached {
@@ -238,7 +259,8 @@ impl Controller for Bbr {
     fn on_start(&mut self, start: &Start) -> Decision {
         // The random stream continues from flow to flow: a flow that starts again draws new
         // numbers.
-        *self = Bbr { tuning: self.tuning, ..Bbr::starting(start, self.random.clone()) };
+        let (tuning, version) = (self.tuning, self.version);
+        *self = Bbr { tuning, ..Bbr::starting(start, self.random.clone(), version) };
         self.decision()
     }
 
@@ -256,6 +278,8 @@ impl Controller for Bbr {
             CongestionKind::Lost => self.enter_fast_recovery(),
             CongestionKind::Timeout => self.enter_timeout(congestion.now),
             // Section 3.7: no particular response to marks, but they count as congestion.
+            // Version 2 learns of each from the ACKs.
+            CongestionKind::Marked if self.version == Version::Two => {}
             CongestionKind::Marked => self.note_loss(),
             CongestionKind::Spurious => self.undo(),
             // It paces what follows an idle time, as in Linux, and so needs no smaller window.
@@ -273,10 +297,13 @@ impl Controller for Bbr {
     }
 
     fn needs(&self) -> Needs {
-        Needs { own_recovery: true, delivery: true, ..Needs::default() }
+        let marks = self.version == Version::Two;
+        Needs { own_recovery: true, delivery: true, marks, ..Needs::default() }
     }
 
     fn seed(&mut self, seed: u64) {
-        *self = Bbr { tuning: self.tuning, ..Bbr::new(seed) };
+        let (tuning, version) = (self.tuning, self.version);
+        let start = Start::new(Instant::ZERO);
+        *self = Bbr { tuning, ..Bbr::starting(&start, Random::new(seed), version) };
     }
 }

@@ -202,6 +202,11 @@ impl Model {
         self.inflight_shortterm = self.inflight_latest.max(beta * self.inflight_shortterm);
     }
 
+    /// Version 2: of the volume in flight, at first the window, `part` is left.
+    pub(super) fn lower_inflight(&mut self, cwnd: f64, part: f64) {
+        self.inflight_shortterm = self.inflight_shortterm.min(cwnd) * part;
+    }
+
     /// Section 5.5.10.3.
     pub(super) fn reset_short_term_model(&mut self) {
         self.bw_shortterm = f64::INFINITY;

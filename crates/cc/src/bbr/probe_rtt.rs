@@ -115,6 +115,6 @@ impl Bbr {
 
     /// Section 5.6.4.5.
     pub(super) fn probe_rtt_cwnd(&self) -> f64 {
-        self.bdp_multiple(self.model.bw, State::ProbeRtt.cwnd_gain()).max(MIN_PIPE_CWND)
+        self.bdp_multiple(self.model.bw, State::ProbeRtt.cwnd_gain(self.version)).max(MIN_PIPE_CWND)
     }
 }

@@ -1,4 +1,17 @@
-//! [`State`]: the states of BBR, section 5.1.1, and the gains of each.
+//! [`State`]: the states of BBR, section 5.1.1, and the gains of each in a [`Version`].
+
+/// The version of the algorithm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Version {
+    /// As in Google's releases of 2019 to 2023.
+    Two,
+    /// As in the draft.
+    #[default]
+    Three,
+}
+
+/// The pacing gain of Startup before version 3: 2/ln(2).
+const OLD_STARTUP_GAIN: f64 = 2.885;
 
 /// The states of the diagram in section 5.1.1; `Down` to `Up` are those of ProbeBW.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,21 +40,24 @@ impl State {
     }
 
     /// Section 5.6.1.
-    pub(super) const fn pacing_gain(self) -> f64 {
-        match self {
-            State::Startup => 2.77,
-            State::Drain => 0.5,
-            State::Down => 0.9,
-            State::Up => 1.25,
-            State::Cruise | State::Refill | State::ProbeRtt => 1.0,
+    pub(super) const fn pacing_gain(self, version: Version) -> f64 {
+        match (self, version) {
+            (State::Startup, Version::Two) => OLD_STARTUP_GAIN,
+            (State::Startup, Version::Three) => 2.77,
+            (State::Drain, Version::Two) => 1.0 / OLD_STARTUP_GAIN,
+            (State::Drain, Version::Three) => 0.5,
+            (State::Down, Version::Two) => 0.75,
+            (State::Down, Version::Three) => 0.9,
+            (State::Up, _) => 1.25,
+            (State::Cruise | State::Refill | State::ProbeRtt, _) => 1.0,
         }
     }
 
     /// Section 5.6.1.
-    pub(super) const fn cwnd_gain(self) -> f64 {
-        match self {
-            State::Up => 2.25,
-            State::ProbeRtt => 0.5,
+    pub(super) const fn cwnd_gain(self, version: Version) -> f64 {
+        match (self, version) {
+            (State::Up, Version::Three) => 2.25,
+            (State::ProbeRtt, _) => 0.5,
             _ => 2.0,
         }
     }

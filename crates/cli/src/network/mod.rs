@@ -335,7 +335,7 @@ impl NetworkFlags {
         ] {
             setup.usually(name, value, default);
         }
-        if self.host.unwrap_or_default() == Host::Tcp {
+        if self.host.unwrap_or_default() != Host::Bare {
             let window = self.initial_window.unwrap_or(INITIAL_WINDOW);
             setup.usually("initial-window", window, INITIAL_WINDOW);
             setup.usually("handshake", self.handshake, false);

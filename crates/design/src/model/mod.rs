@@ -107,7 +107,7 @@ const MAX_SPECIMENS: usize = 1_000_000;
 /// | `action` | what it may change | `["window_multiple", "window_increment", "intersend"]` |
 /// | `duration` | how much time of a specimen is simulated | `"100 s"` |
 /// | `specimens` | how many networks a candidate is tried on | `16` |
-/// | `host` | what the senders of designed tables run on: `"bare"` or `"tcp"` (see [`Host`]) | `"bare"` |
+/// | `host` | what the senders of designed tables run on: `"bare"`, `"tcp"` or `"quic"` (see [`Host`]) | `"bare"` |
 /// | **`[robust]`** | the hardening at the end of a design, see [`crate::harden`] | |
 /// | `enabled` | whether there is one | `true` |
 /// | `cost` | how many points the tables may lose inside the model | `0.02`, and 0.01 (1 + `delta`) where that is more |

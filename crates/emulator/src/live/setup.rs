@@ -8,7 +8,7 @@ use exm_remy::fixed::FixedTable;
 use exm_session::Settings;
 use exm_sim::builtin::Builtin;
 use exm_sim::controllers::AnyController;
-use exm_sim::network::{FlowSpec, LinkSpec, Transport};
+use exm_sim::network::{FlowSpec, Host, LinkSpec, Transport};
 use exm_sim::scenario::FlowGroup;
 use exm_sim::traffic::{OnFor, OnOff, Traffic, TrafficSource};
 use exm_units::{Bytes, Rate, Span};
@@ -139,6 +139,9 @@ fn sender(group: &FlowGroup, flow: &FlowSpec, controls: &[String]) -> Result<Sen
             let mtu = u16::try_from(flow.packet_size.get()).unwrap_or(u16::MAX);
             let settings = Settings::new(*settings, mtu).map_err(|error| error.to_string())?;
             Ok(Sender::Sprout(settings))
+        }
+        Transport::Tcp { .. } if flow.transport.host() == Some(Host::Quic) => {
+            Err("a sender over QUIC exists only in the simulator".to_owned())
         }
         Transport::Tcp { .. } if flow.packet_size != Bytes::new(1500) => {
             Err("the kernel's packets have 1500 bytes".to_owned())

@@ -6,7 +6,7 @@ use crate::network::{FlowSpec, TCP_HEADER, Transport, codepoint};
 use exm_cc::Controller as _;
 use exm_link::Ecn;
 use exm_packet::build::{Ipv4, Tcp, flags};
-use exm_tcp::Acknowledgement;
+use exm_tcp::{Acknowledgement, Recovery};
 use exm_units::Instant;
 use std::net::Ipv4Addr;
 
@@ -67,6 +67,9 @@ impl Connection {
             persistent: settings.persistent,
         };
         let (tcp, ecn) = match &spec.transport {
+            Transport::Tcp { controller, settings } if settings.recovery == Recovery::Quic => {
+                (None, codepoint(controller.needs(), settings.ecn))
+            }
             Transport::Tcp { controller, settings } => {
                 (Some(shape(settings)), codepoint(controller.needs(), settings.ecn))
             }
@@ -129,11 +132,13 @@ impl Connection {
             (AckContents::Tcp(contents), Some(shape)) => {
                 write(self.acknowledgement(&contents, shape, ack.period));
             }
+            (AckContents::Tcp(contents), None) => {
+                write(self.answer(&contents.sequence.to_be_bytes(), TCP_HEADER.get() as u32));
+            }
             (AckContents::Bare { sequence, .. }, _) => {
                 write(self.answer(&sequence.to_be_bytes(), TCP_HEADER.get() as u32));
             }
             (AckContents::Sprout { size }, _) => write(self.answer(&[], size.get() as u32)),
-            _ => {}
         }
     }
 

@@ -19,7 +19,7 @@ pub(crate) fn codepoint(needs: Needs, on: bool) -> Ecn {
 
 /// The transport that executes a controller's decisions: its sender and its receiver.
 ///
-/// One and the same controller gives different results on the two hosts, so only results on the same
+/// One and the same controller gives different results on different hosts, so only results on the same
 /// host can be compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Host {
@@ -29,19 +29,22 @@ pub enum Host {
     /// The bare sender that RemyCCs are trained on: nothing is retransmitted, and a packet is entirely
     /// data.
     Bare,
+    /// QUIC: losses are detected and repaired as RFC 9002 has it; headers count as TCP's do.
+    Quic,
 }
 
 impl Host {
-    /// Both, the default first.
-    pub const ALL: [Host; 2] = [Host::Tcp, Host::Bare];
+    /// All, the default first.
+    pub const ALL: [Host; 3] = [Host::Tcp, Host::Bare, Host::Quic];
     /// Their names, in that order.
-    pub const NAMES: [&'static str; 2] = [Host::Tcp.name(), Host::Bare.name()];
+    pub const NAMES: [&'static str; 3] = [Host::Tcp.name(), Host::Bare.name(), Host::Quic.name()];
 
     /// Its name in files and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Host::Tcp => "tcp",
             Host::Bare => "bare",
+            Host::Quic => "quic",
         }
     }
 
@@ -52,7 +55,7 @@ impl Host {
 
     /// Whether `controller` was made for this host, so that its results there are representative.
     ///
-    /// Controllers designed by people are made for TCP: they need its loss recovery. RemyCCs are trained
+    /// Controllers designed by people are made for TCP and QUIC: they need loss recovery. RemyCCs are trained
     /// on the bare host, and the AIMD of the original program was written for it; both run over TCP as
     /// well. Those for media retransmit nothing.
     ///
@@ -66,7 +69,7 @@ impl Host {
     /// ```
     pub const fn suits(self, controller: &AnyController) -> bool {
         match self {
-            Host::Tcp => true,
+            Host::Tcp | Host::Quic => true,
             Host::Bare => matches!(
                 controller,
                 AnyController::Remy(_)
@@ -78,11 +81,12 @@ impl Host {
         }
     }
 
-    /// `controller` on this host, with the default settings: of TCP, or for the bare host a
+    /// `controller` on this host, with the default settings: of TCP or QUIC, or for the bare host a
     /// retransmission timer where the controller [relies on one](AnyController::keeps_timer).
     pub fn transport(self, controller: AnyController) -> Transport {
         match self {
             Host::Tcp => Transport::Tcp { controller, settings: exm_tcp::Settings::default() },
+            Host::Quic => Transport::Tcp { controller, settings: exm_tcp::Settings::quic() },
             Host::Bare => Transport::Bare { timer: controller.keeps_timer(), controller },
         }
     }
@@ -93,6 +97,7 @@ impl fmt::Display for Host {
         f.write_str(match self {
             Host::Tcp => "TCP",
             Host::Bare => "bare",
+            Host::Quic => "QUIC",
         })
     }
 }

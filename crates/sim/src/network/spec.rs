@@ -5,6 +5,7 @@ use crate::controllers::AnyController;
 use crate::traffic::{OnOff, Traffic};
 use exm_link::{Aggregation, BlockErrors, Limit, QueueKind, Reordering, Service, Thinning, Timing};
 use exm_random::Distribution;
+use exm_tcp::Recovery;
 use exm_units::{Bytes, Probability, Rate, Span};
 
 /// A one-way link from one node to another.
@@ -375,12 +376,15 @@ impl Transport {
     pub fn host(&self) -> Option<Host> {
         match self {
             Transport::Bare { .. } => Some(Host::Bare),
+            Transport::Tcp { settings, .. } if settings.recovery == Recovery::Quic => {
+                Some(Host::Quic)
+            }
             Transport::Tcp { .. } => Some(Host::Tcp),
             Transport::Sprout(_) => None,
         }
     }
 
-    /// The name of its host: "tcp", "bare" or "sprout".
+    /// The name of its host: "tcp", "quic", "bare" or "sprout".
     pub fn host_name(&self) -> &'static str {
         self.host().map_or("sprout", Host::name)
     }

@@ -48,12 +48,12 @@ pub(super) struct TcpTable {
     pub(super) delayed_acks: Option<bool>,
     pub(super) ecn: Option<bool>,
     pub(super) receive_window: Option<Spanned<Packets>>,
-    pub(super) tail_loss_probe: Option<bool>,
+    pub(super) tail_loss_probe: Option<Spanned<bool>>,
     pub(super) timestamps: Option<Spanned<Span>>,
     pub(super) persistent: Option<bool>,
     pub(super) idle_restart: Option<Spanned<String>>,
     pub(super) window_validation: Option<bool>,
-    pub(super) eifel: Option<bool>,
+    pub(super) eifel: Option<Spanned<bool>>,
 }
 
 /// Settings of Sprout.

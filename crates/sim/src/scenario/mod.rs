@@ -36,7 +36,7 @@
 //! | `schedule` | the link changes at set times: a table of `steps`, each with `at` and some of `rate`, `delay` (added to its own) and `loss`, and `every`, the time after which they begin anew | none |
 //! | `slots` | the link changes from slot to slot, as behind a satellite: a table of `every` (`"15 s"`), `delay`, a distribution of times that is added to its own, `lowest_rate`, `loss` and `edge`, the time at the start of each slot in which packets are lost so | none |
 //! | `thin_acks` | of the ACKs of a flow that wait, each of this number (`"4 packets"`), or one in this time (`"10 ms"`), is sent, and the last | none |
-//! | `host` | the host of all controllers, RemyCCs included: `"tcp"`, or `"bare"` for the sender without loss recovery that RemyCCs are trained on | `"tcp"` |
+//! | `host` | the host of all controllers, RemyCCs included: `"tcp"`, `"quic"` for the recovery of QUIC (RFC 9002), or `"bare"` for the sender without loss recovery that RemyCCs are trained on | `"tcp"` |
 //! | `tcp` | a table of settings for TCP hosts, see below | |
 //! | `sprout` | a table of settings for Sprout, see below | |
 //! | `timer` | with `host = "bare"`: whether senders keep a retransmission timer | true except for RemyCCs |
@@ -164,7 +164,7 @@ pub struct FlowGroup {
     pub host: Host,
     /// Whether a bare sender keeps a retransmission timer; by default, unless it is a RemyCC.
     pub timer: Option<bool>,
-    /// Their settings, if the host is TCP.
+    /// Their settings, if the host is TCP or QUIC.
     pub tcp: Settings,
     /// Their settings, if the transport is Sprout; the packet size is the group's.
     pub sprout: exm_sprout::Settings,
@@ -179,6 +179,7 @@ impl FlowGroup {
     pub fn transport(&self, controller: AnyController) -> Transport {
         match self.host {
             Host::Tcp => Transport::Tcp { controller, settings: self.tcp },
+            Host::Quic => Transport::Tcp { controller, settings: self.tcp.over_quic() },
             Host::Bare => {
                 let timer = self.timer.unwrap_or(controller.keeps_timer());
                 Transport::Bare { controller, timer }

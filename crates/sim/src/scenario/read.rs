@@ -344,6 +344,7 @@ impl Reader<'_> {
             let problem = "packets of no size cannot be sent: give a size such as \"1500 B\"";
             return Err(self.source.error(places.packet_size, problem));
         }
+        let host = self.host(table.host.as_ref(), table.timer.as_ref())?;
         let group = FlowGroup {
             name: table.name.unwrap_or_else(|| format!("flow {}", index + 1)),
             path,
@@ -353,9 +354,9 @@ impl Reader<'_> {
             controller: table.controller.into_inner(),
             traffic: self.traffic(&table.traffic)?,
             packet_size,
-            host: self.host(table.host.as_ref(), table.timer.as_ref())?,
+            host,
             timer: table.timer.map(Spanned::into_inner),
-            tcp: self.tcp(&table.tcp)?,
+            tcp: self.tcp(&table.tcp, host)?,
             sprout: self.sprout(&table.sprout)?,
             duplex: table.duplex.is_some_and(Spanned::into_inner),
             foresight: table.foresight.map(Spanned::into_inner),
@@ -409,9 +410,10 @@ impl Reader<'_> {
             })?,
         };
         match timer {
-            Some(timer) if kind == Host::Tcp => {
-                let problem = "a TCP host always keeps its timer: take \"timer\" out, or let host be \
-                               \"bare\"";
+            Some(timer) if kind != Host::Bare => {
+                let problem = format!(
+                    "a {kind} host always keeps its timer: take \"timer\" out, or let host be \"bare\""
+                );
                 Err(self.source.error(place(timer), problem))
             }
             _ => Ok(kind),

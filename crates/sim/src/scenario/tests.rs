@@ -385,6 +385,13 @@ fn every_bad_value_gives_one_clear_error() {
         ("host = \"bare\"\n", "", 28, "a TCP host always keeps its timer: take \"timer\" out"),
         ("\"bare\"", "\"bare\"\nduplex = true", 29, "only Sprout's receiver sends data"),
         ("\"bare\"", "\"bare\"\nforesight = \"100 ms\"", 29, "only Sprout's receiver foresees"),
+        ("\"bare\"", "\"quic\"", 29, "a QUIC host always keeps its timer: take \"timer\" out"),
+        (
+            "\"bare\"\ntimer = false",
+            "\"quic\"\ntcp.rto = \"1 s\"",
+            29,
+            "rto is a setting of TCP, and RFC 9002 fixes it for QUIC: take it out",
+        ),
         ("\"bare\"", "\"bear\"", 28, "there is no host \"bear\": did you mean \"bare\"?"),
         (
             "duration",
@@ -404,6 +411,27 @@ fn every_bad_value_gives_one_clear_error() {
     refuse(&timeless, "", "", Some(30), "on and off times of zero");
     let many = GRAPH.replace("count = 2", "count = 100000");
     refuse(&many, "", "", None, "100001 senders are too many: give at most 100000");
+}
+
+#[test]
+fn a_host_of_quic_has_its_recovery_and_what_of_tcp_applies() {
+    let settings = |tcp: &str| {
+        let file = GRAPH.replace("\"bare\"\ntimer = false", &format!("\"quic\"\n{tcp}"));
+        let file = format!("{file}[tcp]\nrto = \"1 s\"\ntimestamps = \"1 ms\"\n");
+        let scenario = parse(&file).expect("a valid scenario");
+        let aimd = AnyController::named("aimd").expect("a known controller");
+        let transport = scenario.flows[1].transport(aimd);
+        assert_eq!((transport.host(), transport.host_name()), (Some(Host::Quic), "quic"));
+        let Transport::Tcp { settings, .. } = transport else { panic!("it repairs losses") };
+        settings
+    };
+    let usual = Settings::quic();
+    let found = settings("");
+    assert_eq!((found.recovery, found.delayed_acks), (usual.recovery, usual.delayed_acks));
+    assert_eq!(found.timestamps, None, "a file's setting for TCP");
+    let found = settings("tcp = { delayed_acks = false, initial_window = 32 }");
+    assert_eq!((found.delayed_acks, found.initial_window), (None, Packets::new(32)));
+    assert_eq!(found.recovery, usual.recovery);
 }
 
 #[test]

@@ -7,15 +7,20 @@ use crate::builtin::{
     IDLENESS, OUTAGES, RISKS, SIGMAS, SLOW, SproutModel, SproutParameters, check, check_lookahead,
     check_queueing,
 };
+use crate::network::Host;
 use exm_grammar::{FileError, suggest};
 use exm_tcp::{DelayedAcks, IdleRestart, Settings};
 use exm_units::Packets;
 use toml::Spanned;
 
 impl Reader<'_> {
-    /// The settings of a TCP host.
-    pub(super) fn tcp(&self, own: &TcpTable) -> Result<Settings, FileError> {
+    /// The settings of a TCP or QUIC `host`.
+    pub(super) fn tcp(&self, own: &TcpTable, host: Host) -> Result<Settings, FileError> {
         let mut settings = Settings::default();
+        if host == Host::Quic {
+            self.refuse_settings_of_tcp(own)?;
+            settings = Settings::quic();
+        }
         for table in [&self.tcp, own] {
             if let Some(window) = &table.initial_window {
                 if *window.as_ref() == 0 {
@@ -40,23 +45,50 @@ impl Reader<'_> {
                     let problem = "a clock without a tick stands still: give one such as \"1 ms\"";
                     return Err(self.source.error(place(tick), problem));
                 }
-                settings.timestamps = Some(*tick.as_ref());
+                settings.timestamps = Some(*tick.as_ref()).filter(|_| host != Host::Quic);
             }
-            settings.tail_loss_probe = table.tail_loss_probe.unwrap_or(settings.tail_loss_probe);
+            if let Some(probes) = &table.tail_loss_probe {
+                settings.tail_loss_probe = *probes.as_ref();
+            }
             settings.handshake = table.handshake.unwrap_or(settings.handshake);
             settings.ecn = table.ecn.unwrap_or(settings.ecn);
             settings.persistent = table.persistent.unwrap_or(settings.persistent);
             if let Some(restart) = &table.idle_restart {
                 settings.idle_restart = self.idle_restart(restart)?;
             }
-            settings.eifel = table.eifel.unwrap_or(settings.eifel);
+            if let Some(eifel) = &table.eifel {
+                settings.eifel = *eifel.as_ref();
+            }
             settings.window_validation =
                 table.window_validation.unwrap_or(settings.window_validation);
             if let Some(delayed) = table.delayed_acks {
-                settings.delayed_acks = delayed.then(DelayedAcks::default);
+                let usual = match host {
+                    Host::Quic => Settings::quic().delayed_acks,
+                    Host::Tcp | Host::Bare => Some(DelayedAcks::default()),
+                };
+                settings.delayed_acks = usual.filter(|_| delayed);
             }
         }
         Ok(settings)
+    }
+
+    /// What a flow over QUIC cannot set.
+    fn refuse_settings_of_tcp(&self, own: &TcpTable) -> Result<(), FileError> {
+        let given = [
+            ("rto", own.rto.as_ref().map(place)),
+            ("tail_loss_probe", own.tail_loss_probe.as_ref().map(place)),
+            ("timestamps", own.timestamps.as_ref().map(place)),
+            ("eifel", own.eifel.as_ref().map(place)),
+        ];
+        for (key, place) in given {
+            if let Some(place) = place {
+                let problem = format!(
+                    "{key} is a setting of TCP, and RFC 9002 fixes it for QUIC: take it out"
+                );
+                return Err(self.source.error(place, problem));
+            }
+        }
+        Ok(())
     }
 
     fn idle_restart(&self, name: &Spanned<String>) -> Result<IdleRestart, FileError> {

@@ -2,17 +2,20 @@
 
 mod on_periods;
 mod probes;
+mod quic;
 mod recovery;
 
 use crate::delivery::Sampler;
+use crate::packets::InFlight;
 use crate::probe::Probe;
 use crate::prr::Prr;
 use crate::scoreboard::Scoreboard;
 use crate::segment::{Acknowledgement, Segment};
-use crate::settings::Settings;
+use crate::settings::{Recovery, Settings};
 use crate::timer::Timer;
+use alloc::boxed::Box;
 use exm_cc::{
-    Ack, Congestion, Controller, DEFAULT_MTU, Decision, Gate, Needs, Sent, Start, Wakeup,
+    Ack, Congestion, Controller, DEFAULT_MTU, Decision, Delivery, Gate, Needs, Sent, Start, Wakeup,
 };
 use exm_units::{Bytes, Instant, Packets, Span};
 use recovery::{AckSummary, EifelDetection, Phase};
@@ -38,6 +41,8 @@ pub struct Sender {
     /// Whether this recovery has sent its rescue retransmission (RFC 6675, section 4: `RescueRxt`).
     rescued: bool,
     probe: Probe,
+    /// The packets in flight, where QUIC's recovery is set.
+    quic: Option<Box<InFlight>>,
     /// Marks reported so far.
     marked: u64,
     sampler: Option<Sampler>,
@@ -87,6 +92,19 @@ pub struct Progress {
     pub finished: bool,
 }
 
+/// What an ACK reported, for its event.
+struct Report {
+    delivered: u64,
+    marked: u64,
+    /// The highest segment acknowledged before.
+    highest: Option<u64>,
+    sent_at: Instant,
+    delivery: Option<Delivery>,
+}
+
+/// RFC 9002, section 7.2: `kMinimumWindow`.
+const MIN_QUIC_WINDOW: Packets = Packets::new(2);
+
 impl Sender {
     /// A sender without a connection, for a controller with these needs.
     pub fn new(settings: Settings, needs: Needs) -> Sender {
@@ -107,6 +125,10 @@ impl Sender {
             eifel: EifelDetection::Idle,
             rescued: false,
             probe: Probe::default(),
+            quic: (settings.recovery == Recovery::Quic).then(|| {
+                let delay = settings.delayed_acks.map_or(Span::ZERO, |delayed| delayed.wait);
+                Box::new(InFlight::new(delay))
+            }),
             marked: 0,
             sampler: None,
             started_at: Instant::ZERO,
@@ -187,6 +209,9 @@ impl Sender {
         if self.probe.is_due() {
             return now;
         }
+        if let Some(quic) = &self.quic {
+            return self.next_quic_send(now, quic);
+        }
         if self.next_segment().is_none() && self.rescue().is_none() {
             return Instant::MAX;
         }
@@ -230,21 +255,28 @@ impl Sender {
     /// If none may be sent, by [`Sender::next_send`].
     #[inline]
     pub fn send<C: Controller>(&mut self, now: Instant, cc: &mut C) -> Segment {
-        self.timer.sent(now);
+        if self.quic().is_none() {
+            self.timer.sent(now);
+        }
         if let Setup::Request(before) = self.setup {
             self.setup = Setup::Requested(before + 1);
             return Segment::Syn;
         }
         let next = self.board.next();
-        let segment = if self.probe.is_due() { self.send_probe(now) } else { self.send_next(now) };
+        let segment = match self.send_quic(now) {
+            Some(segment) => segment,
+            None if self.probe.is_due() => self.send_probe(now),
+            None => self.send_next(now),
+        };
         self.gate.sent(now);
         if self.is_governed() {
             self.prr.sent();
         }
+        let in_flight = self.in_flight().get();
         if let Some(sampler) = &mut self.sampler {
-            sampler.send(now, segment, self.board.pipe());
+            sampler.send(now, segment, in_flight);
         }
-        if self.settings.tail_loss_probe {
+        if self.settings.tail_loss_probe && self.quic.is_none() {
             self.schedule_probe(now);
         }
         if self.needs.sent {
@@ -327,6 +359,9 @@ impl Sender {
         if self.setup != Setup::Established {
             return Progress::default();
         }
+        if self.quic.is_some() {
+            return self.on_quic_ack(now, ack, cc);
+        }
         let (una, highest) = (self.board.una(), self.board.highest());
         let (flight, blocked) = (self.in_flight(), self.is_blocked());
         let (delivered, delivery) = self.update_scoreboard(now, ack);
@@ -357,21 +392,12 @@ impl Sender {
             return Progress::default();
         }
         let sent_at = Instant::from_nanos(now.as_nanos().saturating_sub(rtt.as_nanos()));
-        let mut event = Ack::new(ack.sequence, sent_at, now);
-        event.received_at = Some(ack.received_at);
-        event.largest_acked = highest;
-        event.acked = Packets::new(delivered);
-        event.acked_bytes = self.bytes(event.acked);
-        event.marked = Packets::new(marked);
-        event.in_flight = self.in_flight();
-        event.in_flight_bytes = self.bytes(event.in_flight);
+        let report = Report { delivered, marked, highest, sent_at, delivery };
+        let mut event = self.ack_event(now, ack, &report);
         let governed = self.is_governed();
         // Arrivals beyond a gap must not grow the window (RFC 5681, section 3.1).
         event.recovering = governed || in_order == 0;
         event.app_limited = self.settings.window_validation && blocked && flight < self.gate.cwnd();
-        event.stale = ack.sent_at < self.started_at;
-        event.delivery = delivery;
-        event.feedback = ack.feedback;
         let decision = cc.on_ack(&event);
         self.adopt_within(decision, governed);
         if self.settings.tail_loss_probe {
@@ -379,6 +405,23 @@ impl Sender {
         }
         let finished = self.board.una() >= self.end;
         Progress { in_order, delivered, finished }
+    }
+
+    /// The event of `ack` for the controller, but for what depends on recovery.
+    #[inline(always)]
+    fn ack_event(&self, now: Instant, ack: &Acknowledgement, report: &Report) -> Ack {
+        let mut event = Ack::new(ack.sequence, report.sent_at, now);
+        event.received_at = Some(ack.received_at);
+        event.largest_acked = report.highest;
+        event.acked = Packets::new(report.delivered);
+        event.acked_bytes = self.bytes(event.acked);
+        event.marked = Packets::new(report.marked);
+        event.in_flight = self.in_flight();
+        event.in_flight_bytes = self.bytes(event.in_flight);
+        event.stale = ack.sent_at < self.started_at;
+        event.delivery = report.delivery;
+        event.feedback = ack.feedback;
+        event
     }
 
     /// Updates the scoreboard. Returns how many segments are reported for the first time, and the delivery rate
@@ -424,22 +467,24 @@ impl Sender {
     #[inline]
     fn adopt(&mut self, decision: Decision) {
         // With a window of zero no further ACK would arrive.
-        self.gate.decide(Decision { cwnd: decision.cwnd.max(Packets::new(1)), ..decision });
+        let least = if self.quic.is_some() { MIN_QUIC_WINDOW } else { Packets::new(1) };
+        self.gate.decide(Decision { cwnd: decision.cwnd.max(least), ..decision });
         self.wakeup.ask(decision.wake_at);
+        let pipe = self.in_flight().get();
         if let Some(sampler) = &mut self.sampler
             && self.setup == Setup::Established
+            && self.board.next() >= self.end
+            && pipe < decision.cwnd.get()
         {
-            let (next, pipe) = (self.board.next(), self.board.pipe());
-            if next >= self.end && pipe < decision.cwnd.get() {
-                sampler.limit(pipe);
-            }
+            sampler.limit(pipe);
         }
     }
 
     /// When its next timer expires; [`Instant::MAX`] for never.
     #[inline]
     pub fn deadline(&self) -> Instant {
-        self.timer.due().min(self.wakeup.due()).min(self.probe.at())
+        let quic = self.quic().map_or(Instant::MAX, |quic| quic.deadline(&self.timer));
+        self.timer.due().min(self.wakeup.due()).min(self.probe.at()).min(quic)
     }
 
     /// The time of [`Sender::deadline`] has come. Returns whether the retransmission timer expired.
@@ -449,9 +494,11 @@ impl Sender {
             self.probe.fall_due();
             self.timer.start(now);
         }
-        let timed_out = now >= self.timer.due();
+        let mut timed_out = now >= self.timer.due();
         if timed_out {
             self.time_out(now, cc);
+        } else if self.quic().is_some_and(|quic| now >= quic.deadline(&self.timer)) {
+            timed_out = self.on_quic_timer(now, cc);
         }
         if self.wakeup.take(now) {
             let decision = cc.on_tick(now);
@@ -463,7 +510,7 @@ impl Sender {
     /// The sender's estimate of segments in flight.
     #[inline]
     pub fn in_flight(&self) -> Packets {
-        Packets::new(self.board.pipe())
+        Packets::new(self.quic.as_ref().map_or_else(|| self.board.pipe(), |quic| quic.count()))
     }
 
     /// The window in force.

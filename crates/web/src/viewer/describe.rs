@@ -7,7 +7,7 @@ use exm_link::{Limit, Service};
 use exm_ratatouille::{Change, Lane, Network, Player, Recorded, Scene, Watch};
 use exm_sim::engine::Observer;
 use exm_sim::metrics::FlowReport;
-use exm_sim::network::{LinkSpec, Transport};
+use exm_sim::network::LinkSpec;
 use exm_units::{Bytes, Instant, Rate};
 use serde_json::{Value, json};
 
@@ -173,11 +173,8 @@ fn flows_of(lane: &Lane<Watch>, names: &[(String, bool)]) -> Value {
     let groups = lane.scenario().flows.iter();
     let titles = groups.flat_map(|group| vec![group.name.as_str(); group.count]);
     let flows = network.flows().iter().zip(names).zip(titles).map(|((spec, name), title)| {
-        let host = match spec.transport {
-            Transport::Bare { .. } => "bare",
-            Transport::Tcp { .. } => "TCP",
-            _ => "Sprout",
-        };
+        let host = spec.transport.host();
+        let host = host.map_or_else(|| "Sprout".to_owned(), |host| host.to_string());
         let is_table = spec.transport.controller().is_some_and(|own| own.as_remy().is_some());
         json!({
             "name": title,
