@@ -10,29 +10,38 @@ const LOCAL: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
 /// Sends `job` over `link`, from a client to a server.
 pub(crate) async fn run(job: Job, link: Link) -> Result<Report> {
+    let mut transport = TransportConfig::default();
+    // This is all that a program of one's own needs.
+    transport.congestion_controller_factory(Arc::new(Factory::new(job.controller)?));
+    transfer(transport, job.bytes, link).await
+}
+
+/// Sends `bytes` by `transport` over `link`, from a client to a server.
+pub(crate) async fn transfer(
+    transport: TransportConfig,
+    bytes: usize,
+    link: Link,
+) -> Result<Report> {
     let (certificate, key) = certificate()?;
     let config = ServerConfig::with_single_cert(vec![certificate.clone()], key)?;
     let server = Endpoint::server(config, SocketAddr::from(LOCAL))?;
     let address = link.before(server.local_addr()?)?;
-    let receiver = tokio::spawn(receive(server, job.bytes));
+    let receiver = tokio::spawn(receive(server, bytes));
 
     let mut roots = rustls::RootCertStore::empty();
     roots.add(certificate)?;
-    let mut transport = TransportConfig::default();
-    // This is all that a program of one's own needs.
-    transport.congestion_controller_factory(Arc::new(Factory::new(job.controller)?));
     let mut config = ClientConfig::with_root_certificates(Arc::new(roots))?;
     config.transport_config(Arc::new(transport));
     let client = Endpoint::client(SocketAddr::from(LOCAL))?;
     let connection = client.connect_with(config, address, "localhost")?.await?;
 
     let start = now();
-    send(&connection, job.bytes).await?;
+    send(&connection, bytes).await?;
     receiver.await??;
     let stats = connection.stats().path;
     connection.close(0u8.into(), b"done");
     Ok(Report {
-        bytes: job.bytes,
+        bytes,
         took: start.elapsed(),
         rtt: stats.rtt,
         window: stats.cwnd,

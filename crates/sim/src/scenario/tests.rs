@@ -325,8 +325,8 @@ fn a_table_is_loaded_once_from_where_the_file_is() {
 
 /// Each change to a valid scenario, and the error: its line and part of its text.
 #[test]
-fn every_bad_value_gives_one_clear_error() {
-    let of_dumbbell = [
+fn every_bad_value_of_a_dumbbell_gives_one_clear_error() {
+    let changes = [
         ("15 Mbps", "0 bps", 4, "a rate of zero carries nothing: give a rate such as \"15 Mbps\""),
         ("15 Mbps", "15 Mpbs", 4, "\"15 Mpbs\" is not a rate such as \"15 Mbps\""),
         ("rate =", "rat =", 4, "there is no key \"rat\" here: did you mean \"rate\"?"),
@@ -369,10 +369,15 @@ fn every_bad_value_gives_one_clear_error() {
         ("senders", "loss = \"101 %\"\nsenders", 7, "\"101 %\" is not a probability"),
         ("senders = 3", "senders = 3 4", 7, ""),
     ];
-    for (from, to, line, part) in of_dumbbell {
+    for (from, to, line, part) in changes {
         refuse(DUMBBELL, from, to, Some(line), part);
     }
-    let of_graph = [
+}
+
+/// As before, of a graph.
+#[test]
+fn every_bad_value_of_a_graph_gives_one_clear_error() {
+    let changes = [
         ("[\"first\", \"second\"]", "[]", 18, "the path is empty: name at least one link"),
         ("\"first\", \"second\"", "\"frist\"", 18, "no link \"frist\": did you mean \"first\"?"),
         ("\"first\", \"second\"", "\"second\", \"first\"", 18, "link \"second\" does not lead to"),
@@ -400,17 +405,21 @@ fn every_bad_value_gives_one_clear_error() {
             "there is no key \"sed\" here: did you mean \"seed\"?",
         ),
     ];
-    for (from, to, line, part) in of_graph {
+    for (from, to, line, part) in changes {
         refuse(GRAPH, from, to, Some(line), part);
     }
-    refuse(DUMBBELL, "duration = \"10 s\"", "", None, "the key \"duration\" is missing: add it");
-    refuse("", "", "duration = \"1 s\"", None, "there is no network: give a [dumbbell]");
-    let both = format!("{DUMBBELL}[[link]]\nname = \"a\"\nrate = \"1 Mbps\"\n");
-    refuse(&both, "", "", Some(11), "a [dumbbell] stands alone");
     let timeless = GRAPH.replace("\"1 s\"", "\"0 s\"");
     refuse(&timeless, "", "", Some(30), "on and off times of zero");
     let many = GRAPH.replace("count = 2", "count = 100000");
     refuse(&many, "", "", None, "100001 senders are too many: give at most 100000");
+}
+
+#[test]
+fn a_file_without_a_network_or_a_duration_gives_one_clear_error() {
+    refuse(DUMBBELL, "duration = \"10 s\"", "", None, "the key \"duration\" is missing: add it");
+    refuse("", "", "duration = \"1 s\"", None, "there is no network: give a [dumbbell]");
+    let both = format!("{DUMBBELL}[[link]]\nname = \"a\"\nrate = \"1 Mbps\"\n");
+    refuse(&both, "", "", Some(11), "a [dumbbell] stands alone");
 }
 
 #[test]
