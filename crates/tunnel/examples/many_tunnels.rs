@@ -1,9 +1,10 @@
-//! Whole tunnels of many clients to one server: `cargo run --release -p exm-tunnel --example many_tunnels -- 100`.
+//! Whole tunnels of many clients to one server: `cargo run --release -p exm-tunnel --example many_tunnels -- 100 0.5`.
 //!
 //! As root on Linux. Each client has a network namespace of its own, with a link to the server's; all download as much
-//! as they can from a host behind the server. Then one of them, whose key is valid, sends malformed packets as
+//! as they can from a host behind the server. A second argument limits each client's link, in Mbit/s. Then one of them, whose key is valid, sends malformed packets as
 //! fast as it may, and floods the server with datagrams of no key. Printed are the memory that a client costs the
-//! server, and the throughput of all and of each without and beside the hostile one.
+//! server, and the throughput of all and of each without and beside the hostile one. The server has a core of its own, as
+//! it would not share one with its clients.
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -24,7 +25,7 @@ mod linux {
     use std::path::{Path, PathBuf};
     use std::process::{Child, Command};
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    use std::sync::atomic::{AtomicU64, Ordering};
     use std::thread;
     use std::time::Duration;
 
@@ -62,8 +63,8 @@ mod linux {
         Ok((server, host))
     }
 
-    /// The network of client `number`, from 1 to 254.
-    fn client_network(server: &Namespace, number: u32) -> io::Result<Namespace> {
+    /// The network of client `number`, from 1 to 254, whose link has `mbps` if that is set.
+    fn client_network(server: &Namespace, number: u32, mbps: Option<f64>) -> io::Result<Namespace> {
         let client = Namespace::new()?;
         let at = server.path().display().to_string();
         sh(
@@ -76,6 +77,11 @@ mod linux {
         let link =
             format!("ip address add 10.{number}.0.1/24 dev c{number}; ip link set c{number} up");
         sh(server, &link)?;
+        if let Some(mbps) = mbps {
+            let bps = (mbps * 1e6) as u64;
+            let limit = format!("rate {bps}bit burst 5kb latency 300ms");
+            sh(server, &format!("tc qdisc add dev c{number} root tbf {limit}"))?;
+        }
         sh(&client, &format!("ip route add default via 10.{number}.0.1"))?;
         Ok(client)
     }
@@ -88,6 +94,16 @@ mod linux {
         let (_open, never) = UnixStream::pair()?;
         let monitor = |_: &Listener, _: &mut SharedServer, _| LoopControl::WakeAt(Instant::MAX);
         Ok(drive_shared(&mut listener, &mut server, never.as_fd(), monitor)?)
+    }
+
+    /// Moves `process` with all its threads to `cores`.
+    fn pin(process: u32, cores: &str) -> io::Result<()> {
+        let id = process.to_string();
+        let output = Command::new("taskset").args(["-a", "-p", "-c", cores, &id]).output()?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned())),
+        }
     }
 
     /// The process of the server, which ends with this.
@@ -189,9 +205,10 @@ mod linux {
         });
     }
 
-    /// Sends malformed packets within the session of `lease`, and garbage beside it, until `stop`.
-    fn hostile(network: &Namespace, lease: &Lease, stop: &Arc<AtomicBool>) {
-        let (path, key, stop) = (network.path(), lease.key.clone(), Arc::clone(stop));
+    /// Sends malformed packets within the session of `lease`, and garbage beside it, which it counts.
+    fn hostile(network: &Namespace, lease: &Lease) -> Arc<AtomicU64> {
+        let sent = Arc::new(AtomicU64::new(0));
+        let (path, key, count) = (network.path(), lease.key.clone(), Arc::clone(&sent));
         thread::spawn(move || -> io::Result<()> {
             Namespace::at(&path)?.enter()?;
             let mut session = connect(key)?;
@@ -200,18 +217,17 @@ mod linux {
                 [Message::Hello { mtu: 68 }.encode(), vec![1, 1, 0], vec![3; 40], vec![0x45; 900]];
             let mut traffic = Mailbox::new(Bytes::new(100_000), WhenFull::DropHead);
             for (number, payload) in payloads.iter().cycle().enumerate() {
-                if stop.load(Ordering::Relaxed) {
-                    break;
-                }
                 let _ = traffic.queue.try_send(payload.clone());
                 session.service(&mut traffic);
                 traffic.delivered.clear();
                 let mut garbage = [0x40; 65];
                 garbage[5..13].copy_from_slice(&(number as u64).to_be_bytes());
                 let _ = socket.send_to(&garbage, SERVER);
+                count.fetch_add(1, Ordering::Relaxed);
             }
             Ok(())
         });
+        sent
     }
 
     /// Measures the throughput of each client over one phase, and prints it with the CPU time of the server.
@@ -258,7 +274,7 @@ mod linux {
         }
     }
 
-    pub(crate) fn run(count: u32) -> Result {
+    pub(crate) fn run(count: u32, mbps: Option<f64>) -> Result {
         if !Rights::has_network() {
             return Err("this makes networks, which only root may".into());
         }
@@ -269,10 +285,15 @@ mod linux {
         let file = ClientsFile(std::env::temp_dir().join(name));
         let leases = leases(&file.0, count)?;
         let (server, host) = networks()?;
-        let links = (1..=count).map(|number| client_network(&server, number));
+        let links = (1..=count).map(|number| client_network(&server, number, mbps));
         let links = links.collect::<io::Result<Vec<Namespace>>>()?;
         source(&host)?;
         let process = Process::start(&server, &file.0)?;
+        let cores = thread::available_parallelism()?.get();
+        if cores > 1 {
+            pin(process.0.id(), "0")?;
+            pin(std::process::id(), &format!("1-{}", cores - 1))?;
+        }
         thread::sleep(Duration::from_secs(1));
         let (before, clock) = (process.memory(), Clock::start());
         let (bad, good) = leases.split_last().ok_or("no clients")?;
@@ -292,11 +313,12 @@ mod linux {
         measure("alone", &process, &received);
         let each = (process.memory() - before) / f64::from(count - 1) / 1e3;
         println!("memory of the server for each client: {each:.0} kB");
-        let stop = Arc::new(AtomicBool::new(false));
-        hostile(bad_link, bad, &stop);
+        let garbage = hostile(bad_link, bad);
         thread::sleep(Duration::from_secs(2));
+        let before = garbage.load(Ordering::Relaxed);
         measure("beside the hostile one", &process, &received);
-        stop.store(true, Ordering::Relaxed);
+        let sent = garbage.load(Ordering::Relaxed) - before;
+        println!("its datagrams of no key: {:.0} a second", sent as f64 / PHASE.as_secs_f64());
         Ok(())
     }
 }
@@ -305,10 +327,11 @@ mod linux {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        [] => linux::run(100),
+        [] => linux::run(100, None),
         ["serve", file] => linux::server(std::path::Path::new(file)),
-        [count] => linux::run(count.parse()?),
-        _ => Err("give a number of clients".into()),
+        [count] => linux::run(count.parse()?, None),
+        [count, mbps] => linux::run(count.parse()?, Some(mbps.parse()?)),
+        _ => Err("give a number of clients, and the rate of their links in Mbit/s".into()),
     }
 }
 
