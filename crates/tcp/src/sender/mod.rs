@@ -98,8 +98,9 @@ struct Report {
     marked: u64,
     /// The highest segment acknowledged before.
     highest: Option<u64>,
-    sent_at: Instant,
     delivery: Option<Delivery>,
+    /// In flight after it.
+    in_flight: Packets,
 }
 
 /// RFC 9002, section 7.2: `kMinimumWindow`.
@@ -209,13 +210,13 @@ impl Sender {
         if self.probe.is_due() {
             return now;
         }
-        if let Some(quic) = &self.quic {
-            return self.next_quic_send(now, quic);
+        if self.quic.is_some() {
+            return self.next_quic_send(now);
         }
         if self.next_segment().is_none() && self.rescue().is_none() {
             return Instant::MAX;
         }
-        self.gate.next_send(now, self.in_flight()).unwrap_or(Instant::MAX)
+        self.gate.next_send(now, self.pipe()).unwrap_or(Instant::MAX)
     }
 
     /// The segment to send next: a lost one, or a new one, or if there is neither, one that may be lost
@@ -255,26 +256,26 @@ impl Sender {
     /// If none may be sent, by [`Sender::next_send`].
     #[inline]
     pub fn send<C: Controller>(&mut self, now: Instant, cc: &mut C) -> Segment {
-        if self.quic().is_none() {
-            self.timer.sent(now);
-        }
         if let Setup::Request(before) = self.setup {
+            self.timer.sent(now);
             self.setup = Setup::Requested(before + 1);
             return Segment::Syn;
         }
         let next = self.board.next();
-        let segment = match self.send_quic(now) {
-            Some(segment) => segment,
-            None if self.probe.is_due() => self.send_probe(now),
-            None => self.send_next(now),
+        let segment = if self.quic.is_some() {
+            self.send_quic(now)
+        } else {
+            self.timer.sent(now);
+            if self.probe.is_due() { self.send_probe(now) } else { self.send_next(now) }
         };
         self.gate.sent(now);
         if self.is_governed() {
             self.prr.sent();
         }
-        let in_flight = self.in_flight().get();
-        if let Some(sampler) = &mut self.sampler {
-            sampler.send(now, segment, in_flight);
+        if self.sampler.is_some() {
+            let in_flight = self.in_flight().get();
+            let sampler = self.sampler.iter_mut();
+            sampler.for_each(|sampler| sampler.send(now, segment, in_flight));
         }
         if self.settings.tail_loss_probe && self.quic.is_none() {
             self.schedule_probe(now);
@@ -363,7 +364,7 @@ impl Sender {
             return self.on_quic_ack(now, ack, cc);
         }
         let (una, highest) = (self.board.una(), self.board.highest());
-        let (flight, blocked) = (self.in_flight(), self.is_blocked());
+        let (flight, blocked) = (self.pipe(), self.is_blocked());
         let (delivered, delivery) = self.update_scoreboard(now, ack);
         let in_order = self.board.una() - una;
         let rtt = self.settings.round_trip(ack.sent_at, now);
@@ -392,8 +393,10 @@ impl Sender {
             return Progress::default();
         }
         let sent_at = Instant::from_nanos(now.as_nanos().saturating_sub(rtt.as_nanos()));
-        let report = Report { delivered, marked, highest, sent_at, delivery };
-        let mut event = self.ack_event(now, ack, &report);
+        let in_flight = self.pipe();
+        let report = Report { delivered, marked, highest, delivery, in_flight };
+        let mut event = Ack::new(ack.sequence, sent_at, now);
+        self.tell(&mut event, ack, report);
         let governed = self.is_governed();
         // Arrivals beyond a gap must not grow the window (RFC 5681, section 3.1).
         event.recovering = governed || in_order == 0;
@@ -407,21 +410,19 @@ impl Sender {
         Progress { in_order, delivered, finished }
     }
 
-    /// The event of `ack` for the controller, but for what depends on recovery.
+    /// Tells `event`, for the controller, of `ack`, but for what depends on recovery.
     #[inline(always)]
-    fn ack_event(&self, now: Instant, ack: &Acknowledgement, report: &Report) -> Ack {
-        let mut event = Ack::new(ack.sequence, report.sent_at, now);
+    fn tell(&self, event: &mut Ack, ack: &Acknowledgement, report: Report) {
         event.received_at = Some(ack.received_at);
         event.largest_acked = report.highest;
         event.acked = Packets::new(report.delivered);
         event.acked_bytes = self.bytes(event.acked);
         event.marked = Packets::new(report.marked);
-        event.in_flight = self.in_flight();
+        event.in_flight = report.in_flight;
         event.in_flight_bytes = self.bytes(event.in_flight);
         event.stale = ack.sent_at < self.started_at;
         event.delivery = report.delivery;
         event.feedback = ack.feedback;
-        event
     }
 
     /// Updates the scoreboard. Returns how many segments are reported for the first time, and the delivery rate
@@ -470,21 +471,22 @@ impl Sender {
         let least = if self.quic.is_some() { MIN_QUIC_WINDOW } else { Packets::new(1) };
         self.gate.decide(Decision { cwnd: decision.cwnd.max(least), ..decision });
         self.wakeup.ask(decision.wake_at);
-        let pipe = self.in_flight().get();
-        if let Some(sampler) = &mut self.sampler
+        if self.sampler.is_some()
             && self.setup == Setup::Established
             && self.board.next() >= self.end
-            && pipe < decision.cwnd.get()
         {
-            sampler.limit(pipe);
+            let pipe = self.in_flight();
+            let is_limited = pipe < decision.cwnd;
+            let sampler = self.sampler.iter_mut().filter(|_| is_limited);
+            sampler.for_each(|sampler| sampler.limit(pipe.get()));
         }
     }
 
     /// When its next timer expires; [`Instant::MAX`] for never.
     #[inline]
     pub fn deadline(&self) -> Instant {
-        let quic = self.quic().map_or(Instant::MAX, |quic| quic.deadline(&self.timer));
-        self.timer.due().min(self.wakeup.due()).min(self.probe.at()).min(quic)
+        let timer = if self.quic.is_some() { self.quic_deadline() } else { Instant::MAX };
+        self.timer.due().min(self.wakeup.due()).min(self.probe.at()).min(timer)
     }
 
     /// The time of [`Sender::deadline`] has come. Returns whether the retransmission timer expired.
@@ -497,7 +499,7 @@ impl Sender {
         let mut timed_out = now >= self.timer.due();
         if timed_out {
             self.time_out(now, cc);
-        } else if self.quic().is_some_and(|quic| now >= quic.deadline(&self.timer)) {
+        } else if self.quic.is_some() && now >= self.quic_deadline() {
             timed_out = self.on_quic_timer(now, cc);
         }
         if self.wakeup.take(now) {
@@ -508,9 +510,14 @@ impl Sender {
     }
 
     /// The sender's estimate of segments in flight.
-    #[inline]
     pub fn in_flight(&self) -> Packets {
-        Packets::new(self.quic.as_ref().map_or_else(|| self.board.pipe(), |quic| quic.count()))
+        self.quic.as_ref().map_or_else(|| self.pipe(), |quic| Packets::new(quic.count()))
+    }
+
+    /// TCP's estimate of segments in flight.
+    #[inline]
+    fn pipe(&self) -> Packets {
+        Packets::new(self.board.pipe())
     }
 
     /// The window in force.

@@ -1,17 +1,20 @@
 //! QUIC's recovery (RFC 9002) in place of TCP's: packets have numbers of their own, so that what arrived is never
 //! ambiguous, a probe timeout sends a packet and leaves the window alone, and only persistent congestion collapses it.
+//!
+//! What TCP calls is cold: of the two, it is the one whose speed matters most.
 
 use super::{Progress, Report, Sender, Setup};
 use crate::packets::{InFlight, Packet};
 use crate::segment::Acknowledgement;
-use exm_cc::{Congestion, CongestionKind, Controller};
+use exm_cc::{Ack, Congestion, CongestionKind, Controller};
 use exm_units::{Instant, Packets};
 
 impl Sender {
-    /// The record of packets, if this is a connection of QUIC that data flows on.
-    #[inline]
-    pub(super) fn quic(&self) -> Option<&InFlight> {
-        self.quic.as_deref().filter(|_| self.setup == Setup::Established)
+    /// When the timer of its packets expires; [`Instant::MAX`] for never, as during the handshake.
+    #[cold]
+    pub(super) fn quic_deadline(&self) -> Instant {
+        let quic = self.quic.as_ref().filter(|_| self.setup == Setup::Established);
+        quic.map_or(Instant::MAX, |quic| quic.deadline(&self.timer))
     }
 
     /// The segment to send next, probes included.
@@ -22,7 +25,9 @@ impl Sender {
     }
 
     /// As [`Sender::next_send`]; a probe is sent whatever the window.
-    pub(super) fn next_quic_send(&self, now: Instant, quic: &InFlight) -> Instant {
+    #[cold]
+    pub(super) fn next_quic_send(&self, now: Instant) -> Instant {
+        let Some(quic) = &self.quic else { return Instant::MAX };
         match self.next_quic_segment(quic) {
             _ if quic.probe_is_due() => now,
             Some(_) => self.gate.next_send(now, self.in_flight()).unwrap_or(Instant::MAX),
@@ -31,16 +36,22 @@ impl Sender {
     }
 
     /// Records the segment to send, and returns it.
-    pub(super) fn send_quic(&mut self, now: Instant) -> Option<u64> {
-        let segment = self.next_quic_segment(self.quic()?)?;
+    ///
+    /// # Panics
+    /// If none may be sent, by [`Sender::next_send`].
+    #[cold]
+    pub(super) fn send_quic(&mut self, now: Instant) -> u64 {
+        let next = self.quic.as_ref().and_then(|quic| self.next_quic_segment(quic));
+        let segment = next.expect("there is a segment to send");
         if segment == self.board.next() {
             self.board.send(segment);
         }
-        self.quic.as_mut()?.send(now, segment);
-        Some(segment)
+        self.quic.iter_mut().for_each(|quic| quic.send(now, segment));
+        segment
     }
 
     /// An ACK arrives on a connection of QUIC.
+    #[cold]
     pub(super) fn on_quic_ack<C: Controller>(
         &mut self,
         now: Instant,
@@ -69,8 +80,10 @@ impl Sender {
             return Progress { in_order, delivered, finished };
         }
         let sent_at = largest.map_or(ack.sent_at, |packet| packet.at);
-        let report = Report { delivered, marked, highest, sent_at, delivery };
-        let mut event = self.ack_event(now, ack, &report);
+        let in_flight = self.in_flight();
+        let report = Report { delivered, marked, highest, delivery, in_flight };
+        let mut event = Ack::new(ack.sequence, sent_at, now);
+        self.tell(&mut event, ack, report);
         event.recovering = self.quic.as_ref().is_some_and(|quic| quic.is_recovering(sent_at));
         event.app_limited = self.settings.window_validation && blocked && flight < self.gate.cwnd();
         let decision = cc.on_ack(&event);
@@ -149,6 +162,7 @@ impl Sender {
     }
 
     /// Its timer has expired. Returns whether it was for a probe.
+    #[cold]
     pub(super) fn on_quic_timer<C: Controller>(&mut self, now: Instant, cc: &mut C) -> bool {
         let flight = self.in_flight();
         let probes = self.quic.as_mut().is_some_and(|quic| quic.time_out());
