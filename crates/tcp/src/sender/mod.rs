@@ -427,7 +427,7 @@ impl Sender {
 
     /// Updates the scoreboard. Returns how many segments are reported for the first time, and the delivery rate
     /// sample, if one is taken.
-    #[inline]
+    #[inline(always)]
     fn update_scoreboard(
         &mut self,
         now: Instant,
