@@ -396,7 +396,7 @@ impl Sender {
         let in_flight = self.pipe();
         let report = Report { delivered, marked, highest, delivery, in_flight };
         let mut event = Ack::new(ack.sequence, sent_at, now);
-        self.tell(&mut event, ack, report);
+        self.tell(&mut event, ack, &report);
         let governed = self.is_governed();
         // Arrivals beyond a gap must not grow the window (RFC 5681, section 3.1).
         event.recovering = governed || in_order == 0;
@@ -412,7 +412,7 @@ impl Sender {
 
     /// Tells `event`, for the controller, of `ack`, but for what depends on recovery.
     #[inline(always)]
-    fn tell(&self, event: &mut Ack, ack: &Acknowledgement, report: Report) {
+    fn tell(&self, event: &mut Ack, ack: &Acknowledgement, report: &Report) {
         event.received_at = Some(ack.received_at);
         event.largest_acked = report.highest;
         event.acked = Packets::new(report.delivered);

@@ -83,7 +83,7 @@ impl Sender {
         let in_flight = self.in_flight();
         let report = Report { delivered, marked, highest, delivery, in_flight };
         let mut event = Ack::new(ack.sequence, sent_at, now);
-        self.tell(&mut event, ack, report);
+        self.tell(&mut event, ack, &report);
         event.recovering = self.quic.as_ref().is_some_and(|quic| quic.is_recovering(sent_at));
         event.app_limited = self.settings.window_validation && blocked && flight < self.gate.cwnd();
         let decision = cc.on_ack(&event);
