@@ -178,6 +178,7 @@ impl Controller for RemyCc {
         needs.restart = true;
         let signals = self.rules.table.signals();
         needs.marks = signals.contains(Signal::Ecn);
+        needs.l4s = signals.is_for_l4s();
         needs.delivery = signals.contains(Signal::Loss);
         needs
     }

@@ -128,9 +128,14 @@ impl<'de> serde::Deserialize<'de> for Signal {
 )]
 pub struct UnknownSignal(String);
 
-/// The signals that a table uses, in order; never empty.
+/// The signals that a table uses, in order; never empty. It also says whether a table that uses [`Signal::Ecn`] is for
+/// L4S: see [`SignalSet::for_l4s`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignalSet(u16);
+
+/// The bit of [`SignalSet::for_l4s`], and those of the signals.
+const L4S: u16 = 1 << 15;
+const SIGNALS: u16 = (1 << Signal::COUNT) - 1;
 
 impl SignalSet {
     /// The set of `signals`; `None` if it would be empty.
@@ -142,6 +147,17 @@ impl SignalSet {
     /// The first four signals: those of the tables published with SIGCOMM 2014 and later, and the
     /// default of files that name none.
     pub const FIRST_FOUR: SignalSet = SignalSet(0b1111);
+
+    /// The same signals of a sender whose packets are ECT(1): queues with low latency mark them early, and expect a response
+    /// to each mark (RFC 9331, section 4). Without [`Signal::Ecn`] the table could not respond: `None`.
+    pub const fn for_l4s(self) -> Option<SignalSet> {
+        if self.contains(Signal::Ecn) { Some(SignalSet(self.0 | L4S)) } else { None }
+    }
+
+    /// Whether they are of a sender whose packets are ECT(1).
+    pub const fn is_for_l4s(self) -> bool {
+        self.0 & L4S != 0
+    }
 
     /// Whether `signal` is one of them.
     pub const fn contains(self, signal: Signal) -> bool {
@@ -155,16 +171,31 @@ impl SignalSet {
 
     /// Whether any of them is extended: see [`Signal::is_extended`].
     pub const fn is_extended(self) -> bool {
-        self.0 >> Signal::REMYS != 0
+        (self.0 & SIGNALS) >> Signal::REMYS != 0
     }
 
     /// How many there are: 1 to [`Signal::COUNT`].
     pub const fn len(self) -> usize {
-        self.0.count_ones() as usize
+        (self.0 & SIGNALS).count_ones() as usize
     }
 
     /// Never: a set holds at least one signal.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_sees_marks_can_be_for_l4s() {
+        assert_eq!(SignalSet::FIRST_FOUR.for_l4s(), None);
+        let seeing = SignalSet::new([Signal::RttRatio, Signal::Ecn]).expect("two signals");
+        let l4s = seeing.for_l4s().expect("it sees marks");
+        assert!(l4s.is_for_l4s() && !seeing.is_for_l4s());
+        assert!(l4s.iter().eq(seeing.iter()));
+        assert_eq!((l4s.len(), l4s.is_extended()), (2, true));
     }
 }

@@ -54,6 +54,9 @@ pub enum JsonError {
     /// The list of signals is empty or has one of them twice.
     #[error("\"signals\" must list one signal or more, each once")]
     BadSignals,
+    /// For L4S, but it does not use `ecn`.
+    #[error("\"l4s\" needs \"ecn\" among \"signals\": its sender has to respond to marks")]
+    DeafToMarks,
     /// A rule whose number is not its index.
     #[error("rule {found} stands at place {place} of \"rules\": number them 0, 1, 2, ...")]
     Misnumbered {
@@ -96,6 +99,8 @@ struct FileText {
     #[serde(rename = "version")]
     _version: IgnoredAny,
     signals: Vec<Signal>,
+    #[serde(default)]
+    l4s: bool,
     #[serde(default)]
     provenance: Provenance,
     rules: Vec<RuleText>,
@@ -217,6 +222,10 @@ impl TableFile {
         let signals = SignalSet::new(file.signals.iter().copied())
             .filter(|signals| signals.len() == file.signals.len())
             .ok_or(JsonError::BadSignals)?;
+        let signals = match file.l4s {
+            true => signals.for_l4s().ok_or(JsonError::DeafToMarks)?,
+            false => signals,
+        };
         let misnumbered = file.rules.iter().enumerate().find(|(place, text)| text.rule != *place);
         if let Some((place, text)) = misnumbered {
             return Err(JsonError::Misnumbered { place, found: text.rule });
@@ -234,6 +243,10 @@ impl TableFile {
         let mut out = format!("{{\n  \"format\": \"{FORMAT}\",\n  \"version\": {VERSION},\n");
         let mut line = |text: String| out.push_str(&text);
         line(format!("  \"signals\": {},\n", spaced(&signals)));
+        // Left out where it is false: tables from before there was a choice keep their hash.
+        if self.table.signals().is_for_l4s() {
+            line("  \"l4s\": true,\n".to_owned());
+        }
         // Newlines in strings are escaped, so the remaining ones are between fields.
         line(format!("  \"provenance\": {},\n", provenance.replace('\n', "\n  ")));
         line("  \"rules\": [\n".to_owned());

@@ -110,6 +110,9 @@ fn legend(table: &RuleTable) -> String {
         columns.line([with_unit(signal), meaning(signal).to_owned()]);
     }
     text += &columns.to_string();
+    if table.signals().is_for_l4s() {
+        text += "Its packets are ECT(1): queues for L4S mark them early and often.\n";
+    }
     text
 }
 

@@ -413,6 +413,15 @@ fn read_design(section: Section<'_>, longest_rtt: Span) -> Result<Design, Proble
             set.unwrap_or(SignalSet::FIRST_FOUR)
         }
     };
+    let signals = match section.flag("l4s", false)? {
+        true => signals.for_l4s().ok_or_else(|| {
+            section.problem(
+                "l4s",
+                "with \"l4s\" a table has to respond to marks: name \"ecn\" among the signals",
+            )
+        })?,
+        false => signals,
+    };
     let action = match section.get("action") {
         None => ActionPart::ALL.to_vec(),
         Some(value) => {
@@ -516,6 +525,9 @@ impl fmt::Display for Body<'_> {
         match design.host {
             Host::Bare => {}
             host => writeln!(f, "host = \"{}\"", host.name())?,
+        }
+        if design.signals.is_for_l4s() {
+            writeln!(f, "l4s = true")?;
         }
         robust::write(f, robust, self.0.largest_delta())?;
         parts::write(f, parts)

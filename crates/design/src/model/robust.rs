@@ -3,7 +3,6 @@
 use super::error::Problem;
 use super::section::{Section, parsed};
 use std::fmt;
-use toml::de::DeValue;
 
 /// The points that hardening may cost inside the model, by default: so many, or as many times 1 + delta where
 /// delay counts for more. Then a point is less, as a hundredth of an RTT is worth more of them.
@@ -36,13 +35,7 @@ impl Default for Robust {
 
 pub(super) fn read(section: Section<'_>) -> Result<Robust, Problem> {
     let default = Robust::default();
-    let enabled = match section.get("enabled") {
-        None => default.enabled,
-        Some(value) => match value.get_ref() {
-            DeValue::Boolean(enabled) => *enabled,
-            _ => return Err(section.problem("enabled", "\"enabled\" is either true or false")),
-        },
-    };
+    let enabled = section.flag("enabled", default.enabled)?;
     let points = |text: &str| {
         let number = text.parse::<f64>().ok().filter(|cost| (0.0..=MAX_COST).contains(cost));
         number.ok_or_else(|| format!("\"{text}\" is no cost: give 0 to {MAX_COST} points"))

@@ -35,7 +35,7 @@ const SECTIONS: [(&str, &[&str]); 10] = [
         "objective",
         &["alpha", "beta", "delta", "loss_penalty", "measured_over", "throughput", "units"],
     ),
-    ("design", &["signals", "action", "duration", "specimens", "host"]),
+    ("design", &["signals", "action", "duration", "specimens", "host", "l4s"]),
     ("robust", &["enabled", "cost"]),
     ("halo", &["share"]),
     // Last: a key that is also another section's belongs there.
@@ -154,6 +154,15 @@ impl<'a> Section<'a> {
     /// A problem with `key`, or, where it is not given, with the section.
     pub(super) fn problem(&self, key: &str, what: impl Into<String>) -> Problem {
         Problem::at(self.get(key).map_or(self.place, |value| value.span().start), what)
+    }
+
+    /// The value of `key`, which is true or false; `default` if it is not given.
+    pub(super) fn flag(&self, key: &'static str, default: bool) -> Result<bool, Problem> {
+        match self.get(key).map(|value| value.get_ref()) {
+            None => Ok(default),
+            Some(DeValue::Boolean(flag)) => Ok(*flag),
+            Some(_) => Err(self.problem(key, format!("\"{key}\" is either true or false"))),
+        }
     }
 
     fn checked(self) -> Result<Section<'a>, Problem> {

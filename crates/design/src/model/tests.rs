@@ -417,6 +417,26 @@ fn a_grid_may_not_be_endless() {
 }
 
 #[test]
+fn only_who_sees_marks_can_be_for_l4s() {
+    let signals = "signals = [\"rtt_ratio\", \"ecn\"]\n";
+    let of = |l4s: &str| {
+        Model::parse(&model(NETWORK, TRAFFIC, "", &format!("{signals}{l4s}")), "m").unwrap()
+    };
+    let (plain, l4s) = (of(""), of("l4s = true"));
+    assert!(l4s.design().signals.is_for_l4s() && !plain.design().signals.is_for_l4s());
+    assert_ne!(plain.fingerprint(), l4s.fingerprint());
+    assert_eq!(plain.fingerprint(), of("l4s = false").fingerprint());
+    assert_eq!(Model::parse(&l4s.to_string(), "m").unwrap().fingerprint(), l4s.fingerprint());
+    let wrong = problem(&model(NETWORK, TRAFFIC, "", "l4s = true"));
+    assert_eq!(
+        wrong,
+        "with \"l4s\" a table has to respond to marks: name \"ecn\" among the signals"
+    );
+    let wrong = problem(&model(NETWORK, TRAFFIC, "", "l4s = 1"));
+    assert_eq!(wrong, "\"l4s\" is either true or false");
+}
+
+#[test]
 fn the_host_of_scores_is_bare_unless_named() {
     let of = |line: &str| parse(&model(NETWORK, TRAFFIC, "", line));
     let (bare, tcp) = (of(""), of("host = \"tcp\""));

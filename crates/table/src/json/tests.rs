@@ -202,3 +202,18 @@ fn trees_that_do_not_match_their_rules_are_rejected() {
     );
     assert!(error("\"rtt_ratio\": [1.1,", "\"ack_ewma\": [1.1,").contains("not among the table's"));
 }
+
+#[test]
+fn a_table_for_l4s_says_so() {
+    let signals = r#""signals": ["send_ewma", "rtt_ratio"]"#;
+    let text = TEXT
+        .replace(signals, "\"signals\": [\"send_ewma\", \"rtt_ratio\", \"ecn\"],\n  \"l4s\": true");
+    let read = TableFile::from_json(&text).expect("a table");
+    assert!(read.table.signals().is_for_l4s());
+    assert_eq!(read.to_json(), text);
+    let unseeing = error(signals, &format!("{signals}, \"l4s\": true"));
+    assert_eq!(
+        unseeing,
+        "\"l4s\" needs \"ecn\" among \"signals\": its sender has to respond to marks"
+    );
+}
