@@ -8,7 +8,7 @@ use crate::{Cubic, SlowStart};
 use exm_units::{Instant, Packets};
 
 /// The sender of ABC (Goyal, Agarwal, Netravali, Alizadeh & Balakrishnan, "ABC: A Simple Explicit Congestion Controller
-/// for Wireless Networks", NSDI 2020, section 3.1): each packet that arrives marked accelerate brings two, each brake
+/// for Wireless Networks", NSDI 2020, section 3): each packet that arrives marked accelerate brings two, each brake
 /// none, and either a part of a packet more, so that flows become equal:
 ///
 /// - accelerate: `w += 1 + 1/w`
@@ -16,7 +16,7 @@ use exm_units::{Instant, Packets};
 ///
 /// So the window can double in a round trip, or vanish. A window of [`Cubic`] beside it is for bottlenecks without ABC: the
 /// smaller of the two holds, and neither may be more than twice the packets in flight, so that the one that does not
-/// limit the flow stays near the one that does (section 5.1.1). Losses and marks of congestion concern Cubic alone.
+/// limit the flow stays near the one that does (section 5.1). Losses and marks of congestion concern Cubic alone.
 ///
 /// Where its host reports no marks of ABC, every packet counts as accelerated, and it is Cubic.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub struct Abc {
 
 parameters! {
     Abc {
-        /// The most that either window may be, in packets in flight (NSDI 2020, section 5.1.1: 2).
+        /// The most that either window may be, in packets in flight (NSDI 2020, section 5.1: 2).
         cap: Number = [2.0, 1.1, 1000.0],
     }
 }
@@ -91,7 +91,7 @@ impl Controller for Abc {
         }
         let acked = acked(ack);
         let accelerated = self.accelerates(ack);
-        // Equation 3, of all packets of the ACK at once.
+        // Of all packets of the ACK at once.
         let change = accelerated - (acked - accelerated) + acked / self.window;
         let in_flight = ack.in_flight.get() as f64 + acked;
         let most = (self.tuning.cap * in_flight).clamp(1.0, MAX_WINDOW);
@@ -145,7 +145,6 @@ mod tests {
         cc
     }
 
-    /// Equation 3.
     #[test]
     fn accelerate_brings_two_packets_and_brake_none() {
         let mut cc = started(10);

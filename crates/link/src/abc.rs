@@ -32,9 +32,9 @@ pub struct Abc {
 /// The parameters of [`Abc`], by default the paper's for cellular links.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AbcSettings {
-    /// The part of the capacity to use: 0.98 (section 3.1.2).
+    /// The part of the capacity to use: 0.98 (section 3).
     pub eta: f64,
-    /// In which time a queue beyond the threshold is to drain: 133 ms. Above two thirds of the RTT the loop is stable (section 3.1.2).
+    /// In which time a queue beyond the threshold is to drain: 133 ms. Above two thirds of the RTT the loop is stable (section 3).
     pub delta: Span,
     /// The queueing delay that is tolerated: 20 ms.
     pub threshold: Span,
@@ -114,8 +114,7 @@ impl Departures {
 }
 
 impl Abc {
-    /// The fraction f(t) of packets that keep accelerate, by the queueing delay of a packet that arrived at `arrived` and leaves at `now`:
-    /// equations 1 and 2.
+    /// The fraction f(t) of packets that keep accelerate, by the queueing delay of a packet that arrived at `arrived` and leaves at `now`.
     fn fraction(&self, now: Instant, arrived: Instant) -> f64 {
         let AbcSettings { eta, delta, threshold, .. } = self.settings;
         let Some((began, dequeued)) = self.departures.before(now).filter(|&(_, bytes)| bytes > 0)
@@ -237,7 +236,7 @@ mod tests {
         kept as f64 / (packets / 2) as f64
     }
 
-    /// Equations 1 and 2 where the link is busy, so that cr is mu: f = (0.98 - (x - 20 ms) / 133 ms) / 2.
+    /// Where the link is busy, so that cr is mu: f = (0.98 - (x - 20 ms) / 133 ms) / 2.
     #[test]
     fn the_fraction_follows_the_queueing_delay() {
         for (millis, expected) in [
