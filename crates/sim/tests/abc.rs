@@ -124,6 +124,21 @@ fn the_least_of_two_routers_decides() {
     }
 }
 
+/// Over QUIC, which acknowledges every second packet: marks are counted, so that delayed ACKs hide none.
+#[test]
+fn delayed_acks_hide_no_marks() {
+    let controller = AnyController::named("abc").expect("a known controller");
+    let flow = FlowSpec::new(Host::Quic.transport(controller));
+    let flow = flow
+        .extra_delay(Span::from_millis(100))
+        .traffic(Traffic::Schedule { visits: vec![(Instant::ZERO, None)], on: OnFor::Always });
+    let network = Network::new(vec![fixed(10.0, "abc")], vec![flow], Span::from_secs(60));
+    let report = engine::run(&network.expect("is sound"), 1);
+    let (used, waited) = (report.links[0].utilisation, percentile(&report.flows[0], 95.0));
+    println!("{used:.4}, {waited} ms");
+    assert!(used > 0.96 && waited < 20.0, "{used}, {waited} ms");
+}
+
 /// Section 5.1: over a bottleneck without ABC it is Cubic, also where a router of ABC lies on its path.
 #[test]
 fn without_its_router_it_is_cubic() {
