@@ -101,8 +101,9 @@ pub struct Ack {
     pub app_limited: bool,
     /// What the network delivered since the packet was sent, where the host measures it.
     pub delivery: Option<Delivery>,
-    /// The change of the window, in packets, that the routers of the path allow, where they give such
-    /// feedback (XCP: Katabi, Handley & Rohrs, SIGCOMM 2002, section 3.2).
+    /// What the routers of the path report, where they give such feedback. For XCP (Katabi, Handley & Rohrs,
+    /// SIGCOMM 2002, section 3.2), the change of the window that they allow, in packets. For [`Needs::abc`], how many
+    /// packets have arrived marked accelerate since the connection began.
     pub feedback: Option<f64>,
 }
 
@@ -346,6 +347,9 @@ pub struct Needs {
     pub l4s: bool,
     /// Explicit feedback from routers (XCP).
     pub feedback: bool,
+    /// That this feedback is ABC's (Goyal et al., NSDI 2020): packets that arrive with ECT(1) are accelerated, and
+    /// counted; a router brakes by ECT(0). It needs [`Needs::l4s`], too, by which packets leave with ECT(1).
+    pub abc: bool,
     /// [`Controller::on_start`] at each on-period of a persistent connection, as RemyCCs start in the
     /// papers; other controllers keep their state of the path.
     pub restart: bool,

@@ -111,6 +111,16 @@ impl Cubic {
         Cubic { beginning: Beginning::new(kind), ..self }
     }
 
+    /// Its window, in packets with their fraction.
+    pub(crate) fn cwnd(&self) -> f64 {
+        self.window.cwnd
+    }
+
+    /// Cuts the window to `most` packets, without a congestion event.
+    pub(crate) fn limit(&mut self, most: f64) {
+        self.window.set(self.window.cwnd.min(most));
+    }
+
     /// The window as it grows in congestion avoidance: RFC 9438, sections 4.2 to 4.5. The curve is counted
     /// in whole packets, rounded towards its plateau, as in Linux: the window reaches the plateau as soon
     /// as less than a packet is missing.

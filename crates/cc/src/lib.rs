@@ -29,6 +29,7 @@
 //! | [`Nada`] | RFC 8698 | for media: 150 to 1500 kbps, priority 1 |
 //! | [`Scream`] | draft-johansson-ccwg-rfc8298bis-screamv2, RFC 8298 | for media: 150 to 1500 kbps, target 60 ms; [`Scream::classic`] |
 //! | [`Xcp`] | Katabi, Handley & Rohrs, SIGCOMM 2002 | none: the routers decide |
+//! | [`Abc`] | Goyal et al., NSDI 2020 | windows of at most twice the packets in flight; the routers decide |
 //! | [`Bbr1`] | draft-cardwell-iccrg-bbr-congestion-control-00 (BBR version 1) | the draft's, and Linux's rounding, margin and policer detection; seed 1, [`Bbr1::new`] |
 //! | [`Bbr`] | draft-ietf-ccwg-bbr-06 (BBR version 3) | the draft's; seed 1, [`Bbr::new`]; version 2: [`Bbr::version_2`] |
 //!
@@ -43,6 +44,7 @@
 
 extern crate alloc;
 
+mod abc;
 mod aimd;
 mod bbr;
 mod bbr1;
@@ -77,6 +79,7 @@ mod window;
 mod windowed;
 mod xcp;
 
+pub use abc::Abc;
 pub use aimd::Aimd;
 pub use bbr::Bbr;
 pub use bbr1::Bbr1;

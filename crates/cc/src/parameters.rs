@@ -246,10 +246,11 @@ pub(crate) use parameters;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Aimd, Bbr, Bbr1, Compound, Cubic, Dctcp, Ledbat, Reno, Vegas, Xcp};
+    use crate::{Abc, Aimd, Bbr, Bbr1, Compound, Cubic, Dctcp, Ledbat, Reno, Vegas, Xcp};
 
     fn all() -> Vec<Box<dyn Parameters>> {
         vec![
+            Box::new(Abc::new()),
             Box::new(Aimd::new()),
             Box::new(Bbr::default()),
             Box::new(Bbr1::default()),

@@ -1,8 +1,8 @@
 //! Properties of controllers and the gate that hold for every sequence of events.
 
 use exm_cc::{
-    Ack, Aimd, Bbr, Bbr1, Compound, Congestion, CongestionKind, Controller, Cubic, Dctcp, Decision,
-    Delivery, Gate, Ledbat, Reno, Scream, SlowStart, Start, Vegas, Verus, Vivace, Xcp,
+    Abc, Ack, Aimd, Bbr, Bbr1, Compound, Congestion, CongestionKind, Controller, Cubic, Dctcp,
+    Decision, Delivery, Gate, Ledbat, Reno, Scream, SlowStart, Start, Vegas, Verus, Vivace, Xcp,
 };
 use exm_units::{Instant, Packets, Span};
 use proptest::prelude::*;
@@ -194,6 +194,7 @@ proptest! {
         behaves(Scream::new(), &events)?;
         behaves(Scream::new().classic(), &events)?;
         behaves(Xcp::new(), &events)?;
+        behaves(Abc::new(), &events)?;
         behaves(Bbr::default(), &events)?;
         behaves(Bbr1::default(), &events)?;
     }
@@ -213,6 +214,7 @@ proptest! {
         forgets(Scream::new(), &events)?;
         forgets(Scream::new().classic(), &events)?;
         forgets(Xcp::new(), &events)?;
+        forgets(Abc::new(), &events)?;
     }
 
     #[test]

@@ -18,10 +18,11 @@ pub fn warnings<'a>(
             let Some(controller) = spec.transport.controller() else { continue };
             let needs = controller.needs();
             let name = group.controller.as_str();
-            if needs.feedback && !queues().any(|queue| queue == "xcp") {
+            let router = if needs.abc { "abc" } else { "xcp" };
+            if needs.feedback && !queues().any(|queue| queue == router) {
                 let line = format!(
                     "{name} relies on routers that tell it its rate, and no queue on its path does: give it \
-                     the queue xcp ({name}/xcp in exm compare)"
+                     the queue {router} ({name}/{router} in exm compare)"
                 );
                 lines.insert(name, line);
             } else if needs.marks && !queues().any(marks) {
@@ -38,7 +39,7 @@ pub fn warnings<'a>(
 
 /// Whether a queue of this name can mark packets.
 fn marks(name: &str) -> bool {
-    !matches!(name, "drop-tail" | "drop-head" | "xcp")
+    !matches!(name, "drop-tail" | "drop-head" | "xcp" | "abc")
 }
 
 #[cfg(test)]
@@ -63,8 +64,10 @@ mod tests {
                    queue xcp (xcp/xcp in exm compare)";
         assert_eq!(warned("xcp", "drop-tail"), [xcp]);
         assert_eq!(warned("xcp", "codel"), [xcp]);
+        assert!(warned("abc", "xcp")[0].contains("(abc/abc in exm compare)"));
         assert!(warned("dctcp", "drop-tail")[0].contains("(dctcp/step in exm compare)"));
-        for (controller, queue) in [("xcp", "xcp"), ("dctcp", "step"), ("cubic", "drop-tail")] {
+        let suited = [("xcp", "xcp"), ("abc", "abc"), ("dctcp", "step"), ("cubic", "drop-tail")];
+        for (controller, queue) in suited {
             assert_eq!(warned(controller, queue), [""; 0], "{controller} {queue}");
         }
     }

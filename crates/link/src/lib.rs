@@ -8,6 +8,7 @@
 //! some at random, and delivers the rest after its propagation delay. Nothing here reads a clock or
 //! a socket: the simulator or the emulator passes the time.
 
+mod abc;
 mod aggregation;
 mod backlog;
 mod bins;
@@ -37,6 +38,7 @@ mod thinning;
 mod timing;
 mod xcp;
 
+pub use abc::{Abc, AbcSettings};
 pub use aggregation::{Aggregation, FrameServer};
 pub use block_errors::BlockErrors;
 pub use codel::{CoDel, CoDelSettings};

@@ -34,9 +34,10 @@ pub enum Ecn {
     /// Not ECN-capable.
     #[default]
     NotCapable,
-    /// ECN-capable, ECT(0).
+    /// ECN-capable, ECT(0); for an ABC sender, brake.
     Capable,
-    /// ECN-capable, and its sender responds to each mark: ECT(1), for low latency (RFC 9331, section 4.1).
+    /// ECN-capable, and its sender responds to each mark: ECT(1), for low latency (RFC 9331, section 4.1). For an ABC
+    /// sender, accelerate (Goyal et al., NSDI 2020, section 5.1).
     LowLatency,
     /// Congestion experienced: it was marked.
     Marked,

@@ -1,12 +1,14 @@
 //! [`Discipline`]: which packets wait, in what order they leave, and which are dropped or marked.
 
 use crate::{
-    CoDel, DropHead, DropTail, DualPi2, Ecn, FqCoDel, ImpossibleSetting, Packet, Parameters, Pie,
-    Policer, Red, SfqCoDel, Step, Xcp,
+    Abc, CoDel, DropHead, DropTail, DualPi2, Ecn, FqCoDel, ImpossibleSetting, Packet, Parameters,
+    Pie, Policer, Red, Service, SfqCoDel, Step, Xcp,
 };
 use exm_random::Stream;
+use exm_trace::Trace;
 use exm_units::{Bytes, Instant, Packets, Rate};
 use std::fmt;
+use std::sync::Arc;
 
 /// The limit of a queue, not counting the packet in transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +106,9 @@ pub trait Discipline: Clone {
 
     /// The link transmits at `rate` from now on. Most disciplines ignore it.
     fn set_rate(&mut self, _rate: Rate) {}
+
+    /// The link transmits at the opportunities of `trace`, from time zero on. Most disciplines ignore it.
+    fn follow(&mut self, _trace: &Arc<Trace>) {}
 
     /// How many packets wait.
     fn packets(&self) -> usize;
@@ -245,6 +250,16 @@ macro_rules! queues {
                     $(QueueKind::$name(settings) => Queue::$name($name::new(settings, config)),)*
                 }
             }
+
+            /// An empty queue for a link with this `service`, which is limited to `limit` and draws random numbers
+            /// from `stream`.
+            pub fn build_for(&self, service: &Service, limit: Limit, stream: Stream) -> Queue {
+                let mut queue = self.build(QueueConfig { limit, rate: service.rate(), stream });
+                if let Service::Trace(trace) = service {
+                    queue.follow(trace);
+                }
+                queue
+            }
         }
 
         impl Queue {
@@ -274,6 +289,11 @@ macro_rules! queues {
             /// The link transmits at `rate` from now on.
             pub fn set_rate(&mut self, rate: Rate) {
                 match self { $(Queue::$name(queue) => queue.set_rate(rate),)* }
+            }
+
+            /// The link transmits at the opportunities of `trace`, from time zero on.
+            pub fn follow(&mut self, trace: &Arc<Trace>) {
+                match self { $(Queue::$name(queue) => queue.follow(trace),)* }
             }
 
             /// `packet` arrives at `now`: it is enqueued, or it or others are dropped.
@@ -314,4 +334,6 @@ queues! {
     DualPi2,
     /// Drop-tail, with feedback to XCP senders.
     Xcp,
+    /// Drop-tail; tells ABC senders by a mark on each packet to accelerate or to brake.
+    Abc,
 }

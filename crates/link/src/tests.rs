@@ -1,8 +1,8 @@
 //! Properties of every discipline: a new one is tested once it is in the list.
 
 use crate::{
-    CoDelSettings, DualPi2Settings, FqCoDelSettings, PieSettings, RedSettings, SfqCoDelSettings,
-    XcpSettings,
+    AbcSettings, CoDelSettings, DualPi2Settings, FqCoDelSettings, PieSettings, RedSettings,
+    SfqCoDelSettings, XcpSettings,
 };
 use crate::{
     Ecn, Limit, Packet, Queue, QueueActions, QueueConfig, QueueError, QueueKind, XcpHeader,
@@ -172,7 +172,15 @@ fn unchecked_kinds() -> Vec<QueueKind> {
     let pie = PieSettings { target: never, update: never, alpha: -1e300, ..PieSettings::default() };
     let xcp = XcpSettings { alpha: f64::NAN, beta: f64::INFINITY, ..XcpSettings::default() };
     let dual = DualPi2Settings { update: never, alpha: f64::NAN, ..DualPi2Settings::default() };
+    let abc = AbcSettings {
+        eta: f64::NAN,
+        delta: never,
+        window: never,
+        token_limit: f64::NEG_INFINITY,
+        ..AbcSettings::default()
+    };
     vec![
+        QueueKind::Abc(abc),
         QueueKind::DualPi2(dual),
         QueueKind::CoDel(codel),
         QueueKind::FqCoDel(fq),
@@ -258,7 +266,7 @@ fn codel_marks_early_where_it_is_told_to() {
 /// Plain queues drop only when full, and regardless of ECN.
 #[test]
 fn plain_queues_drop_only_when_full() {
-    for name in ["drop-tail", "drop-head", "xcp", "step"] {
+    for name in ["drop-tail", "drop-head", "xcp", "step", "abc"] {
         assert_eq!(overload(&named(name), Ecn::NotCapable, Limit::Unlimited), (0, 0), "{name}");
         let room = Limit::Packets(Packets::new(100));
         let (dropped, _) = overload(&named(name), Ecn::Capable, room);
@@ -314,6 +322,15 @@ fn impossible_settings_are_rejected_with_a_remedy() {
         (
             "dual-pi2 coupling=0",
             "the queue dual-pi2 cannot have coupling = 0: it must be above 0, such as 2",
+        ),
+        (
+            "abc token_limit=1",
+            "the queue abc cannot have token_limit = 1: it must be above 1, such as 10, or no packet could \
+             accelerate",
+        ),
+        (
+            "abc window=0s",
+            "the queue abc cannot have window = 0 ns: it must be longer than zero, such as \"40 ms\"",
         ),
         ("xcp alpha=-1", "the queue xcp cannot have alpha = -1: it must be above 0, such as 0.4"),
     ];

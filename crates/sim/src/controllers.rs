@@ -1,7 +1,7 @@
 //! [`AnyController`]: every kind of controller that the simulator can use in a sender.
 
 use exm_cc::{
-    Ack, Aimd, Bbr, Bbr1, Compound, Congestion, Controller, Copa, Cubic, Dctcp, Decision,
+    Abc, Ack, Aimd, Bbr, Bbr1, Compound, Congestion, Controller, Copa, Cubic, Dctcp, Decision,
     DynController, Failure, Gcc, Ledbat, LedbatPlusPlus, Metrics, Nada, Needs, Parameters, Prague,
     Reno, Scream, Sent, SlowStart, Start, Vegas, Verus, Vivace, Xcp,
 };
@@ -242,6 +242,8 @@ controllers! {
     },
     /// XCP: its routers tell it its rate, and it needs the queue xcp.
     Xcp(Xcp) { "xcp" => Xcp::new() },
+    /// ABC: its routers tell it by each packet to accelerate or to brake, and it needs the queue abc; without, it is Cubic.
+    Abc(Box<Abc>) { "abc" => Box::default() },
     /// BBR, version 1, as in Linux: models the path's bandwidth and RTT.
     Bbr1(Box<Bbr1>) { "bbr1" => Box::default() },
     /// BBR, version 3: models the path's bandwidth and RTT, and responds to losses; also version 2, which responds to marks.

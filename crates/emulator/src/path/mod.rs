@@ -18,8 +18,8 @@ pub use propagation::{Propagation, Schedule, ScheduleError};
 
 pub use exm_link::Reordering;
 use exm_link::{
-    Ecn, ImpossibleSetting, Limit, Packet, Queue, QueueActions, QueueConfig, QueueKind, Server,
-    Service, TraceServer,
+    Ecn, ImpossibleSetting, Limit, Packet, Queue, QueueActions, QueueKind, Server, Service,
+    TraceServer,
 };
 use exm_random::{Losses, Purpose, Stream};
 use exm_units::{Instant, Probability, Span};
@@ -136,14 +136,12 @@ impl Path {
     pub fn new(spec: &PathSpec, seed: u64, index: usize) -> Result<Path, ImpossibleSetting> {
         spec.queue.check()?;
         let stream = |purpose| Stream::new(seed, purpose, index);
-        let rate = spec.service.rate();
-        let config = QueueConfig { limit: spec.limit, rate, stream: stream(Purpose::Queue) };
         let reordering = spec.reordering.map(|rule| (rule, stream(Purpose::Reordering)));
         Ok(Path {
             line: Line::new(spec.propagation.clone(), reordering),
             losses: Losses::new(spec.loss.get(), stream(Purpose::Loss)),
             bursts: spec.bursts.map(|bursts| Channel::new(bursts, stream(Purpose::Bursts))),
-            queue: spec.queue.build(config),
+            queue: spec.queue.build_for(&spec.service, spec.limit, stream(Purpose::Queue)),
             work: match &spec.service {
                 Service::Fixed(rate) => {
                     ServiceState::Fixed { server: Server::new(*rate), serving: None }

@@ -8,7 +8,7 @@ use crate::metrics::Report;
 use crate::network::{FlowSpec, LinkSpec, Network, NetworkError};
 use crate::traffic::Traffic;
 use exm_cc::Decision;
-use exm_link::{Limit, QueueConfig, QueueKind, Service};
+use exm_link::{Limit, QueueKind, Service};
 use exm_random::{Purpose, Stream};
 use exm_remy::RemyCc;
 use exm_units::{Instant, Probability, Rate, Span};
@@ -259,8 +259,8 @@ impl<O: Observer> Simulation<O> {
         self.change_link(link, |spec| spec.queue = queue)?;
         let spec = &self.network.links()[link];
         let stream = Stream::new(self.seed, Purpose::Queue, link);
-        let config = QueueConfig { limit: spec.buffer, rate: spec.service.rate(), stream };
-        let (queue, now) = (spec.queue.build(config), self.engine.now);
+        let queue = spec.queue.build_for(&spec.service, spec.buffer, stream);
+        let now = self.engine.now;
         self.engine.links[link].set_queue(now, queue, &mut self.engine.actions);
         self.engine.read_actions(link);
         Ok(())

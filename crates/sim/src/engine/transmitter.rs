@@ -8,8 +8,8 @@ use super::variation::Variation;
 use crate::metrics::LinkReport;
 use crate::network::LinkSpec;
 use exm_link::{
-    Clockwork, Conditions, FrameServer, Limit, Packet, Queue, QueueActions, QueueConfig, QueueKind,
-    Server, Service, Thinner, TraceServer,
+    Clockwork, Conditions, FrameServer, Limit, Packet, Queue, QueueActions, QueueKind, Server,
+    Service, Thinner, TraceServer,
 };
 use exm_random::{Losses, Purpose, Stream};
 use exm_units::{Bytes, Instant, Probability, Rate, Span};
@@ -84,7 +84,6 @@ impl Transmitter {
         evented: bool,
     ) -> Transmitter {
         let stream = Stream::new(seed, Purpose::Queue, index);
-        let config = QueueConfig { limit: spec.buffer, rate: spec.service.rate(), stream };
         let evented = evented || !spec.may_look_ahead();
         let work = match &spec.service {
             Service::Fixed(rate) if spec.aggregation.is_some() => {
@@ -108,7 +107,7 @@ impl Transmitter {
             }
         };
         Transmitter {
-            queue: spec.queue.build(config),
+            queue: spec.queue.build_for(&spec.service, spec.buffer, stream),
             work,
             losses: Losses::new(spec.loss.get(), Stream::new(seed, Purpose::Loss, index)),
             delay: spec.delay,

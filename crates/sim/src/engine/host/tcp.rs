@@ -30,6 +30,8 @@ pub(super) struct Tcp {
     /// Retransmitted segments, and expiries of the retransmission timer.
     pub(super) retransmitted: u64,
     pub(super) timeouts: u64,
+    /// Packets of this connection that arrived accelerated (ABC).
+    accelerated: u64,
 }
 
 /// A connection that ended with segments in flight.
@@ -61,6 +63,7 @@ impl Tcp {
             ended: VecDeque::new(),
             retransmitted: 0,
             timeouts: 0,
+            accelerated: 0,
         }
     }
 
@@ -74,7 +77,7 @@ impl Tcp {
             return self.sender.resume(now, data, &mut self.cc);
         }
         self.receiver = Receiver::new(self.settings.delayed_acks);
-        self.highest = 0;
+        (self.highest, self.accelerated) = (0, 0);
         let mtu = Bytes::new(u64::from(self.packet_size));
         let transfer = Transfer { data, rtt: Some(self.propagation), mtu };
         self.sender.start(now, transfer, &mut self.cc);
@@ -129,7 +132,7 @@ impl Tcp {
         }
         (packet.sequence, packet.size) = (segment, self.packet_size);
         packet.ecn = codepoint(self.needs, self.settings.ecn);
-        if self.needs.feedback {
+        if self.needs.feedback && !self.needs.abc {
             packet.header = XcpHeader {
                 cwnd: self.sender.cwnd().get() as f32,
                 rtt: self.sender.srtt().as_secs_f64() as f32,
@@ -141,7 +144,8 @@ impl Tcp {
     /// `packet` arrives at the receiver. Returns its ACK, if it sends one now.
     #[inline(always)]
     pub(super) fn receive(&mut self, now: Instant, packet: &Packet) -> Option<Acknowledgement> {
-        self.receiver.receive(now, &self.arrival(packet))
+        let arrival = self.arrival(packet);
+        self.receiver.receive(now, &arrival)
     }
 
     /// `packet` of on-period `epoch`, which has ended, arrives at the receiver and is acknowledged at once.
@@ -150,21 +154,33 @@ impl Tcp {
         now: Instant,
         packet: &Packet,
     ) -> Option<Acknowledgement> {
+        let accelerated = self.accelerated;
         let arrival = self.arrival(packet);
+        self.accelerated = accelerated;
         let ended = self.ended.iter_mut().find(|ended| ended.epoch == packet.epoch)?;
         ended.receiver.receive(now, &arrival).or_else(|| ended.receiver.release())
     }
 
     #[inline]
-    fn arrival(&self, packet: &Packet) -> Arrival {
-        let granted = self.needs.feedback && packet.header.feedback.is_finite();
+    fn arrival(&mut self, packet: &Packet) -> Arrival {
         let sequence = packet.sequence;
         Arrival {
             segment: if sequence == SYN { Segment::Syn } else { Segment::Data(sequence) },
             sent_at: packet.sent_at,
             marked: packet.ecn == Ecn::Marked,
-            feedback: granted.then_some(f64::from(packet.header.feedback)),
+            feedback: if self.needs.feedback { self.feedback(packet) } else { None },
         }
+    }
+
+    /// The feedback of the path's routers, by `packet` that arrives.
+    #[cold]
+    fn feedback(&mut self, packet: &Packet) -> Option<f64> {
+        if self.needs.abc {
+            self.accelerated += u64::from(packet.ecn == Ecn::LowLatency);
+            return Some(self.accelerated as f64);
+        }
+        let granted = packet.header.feedback;
+        granted.is_finite().then_some(f64::from(granted))
     }
 
     /// The sender receives `ack`.
