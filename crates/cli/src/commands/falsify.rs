@@ -14,7 +14,7 @@ use exm_design::falsify::{self, COMPETITOR, Counterexample, Falsify, Performance
 use exm_design::{DrawnLink, Mixed, Model, Objective};
 use exm_grammar::Unit;
 use exm_sim::controllers::AnyController;
-use exm_sim::network::{Host, Transport};
+use exm_sim::network::Host;
 use exm_sim::traffic::Traffic;
 use exm_store::{Columns, counted};
 use exm_units::{Bytes, Probability};
@@ -69,7 +69,7 @@ pub(crate) struct Args {
     /// The controller that competes with the senders at the bottleneck, in a third of the networks; or none
     #[arg(long, value_name = "CC", default_value = "cubic", add = complete::controllers())]
     competitor: String,
-    /// The host of the tested senders: TCP, or the bare host that RemyCCs are trained on
+    /// The host of both controllers: TCP, or the bare host that RemyCCs are trained on, where a reference made for TCP keeps TCP
     #[arg(long, value_name = "HOST", default_value = "tcp", value_parser = options::host())]
     host: Host,
     /// How many networks to try
@@ -140,27 +140,27 @@ impl Args {
             }
             name => name,
         };
-        let mut transport = |name: &str, host: Host| -> Result<Transport, Failure> {
-            let controller = match AnyController::parse(name)
-                .map_err(|error| Failure::usage(error.to_string()))?
-            {
-                Some(controller) => controller,
-                None => {
-                    ranges::controller(ranges, name, Path::new(name)).map_err(Failure::usage)?
-                }
-            };
-            let suits = host.suits(&controller);
-            suits.then(|| host.transport(controller)).ok_or_else(|| {
-                let what =
-                    format!("{name} is designed for TCP, and the bare host does not retransmit");
-                Failure::usage(what).with_tip("run it over TCP: --host tcp")
-            })
+        let mut controller = |name: &str| -> Result<AnyController, Failure> {
+            let known = AnyController::parse(name);
+            match known.map_err(|error| Failure::usage(error.to_string()))? {
+                Some(controller) => Ok(controller),
+                None => ranges::controller(ranges, name, Path::new(name)).map_err(Failure::usage),
+            }
         };
+        let (tested, reference) = (controller(&self.cc)?, controller(self.reference())?);
+        let competitor = controller(competitor)?;
+        if !self.host.suits(&tested) {
+            let name = &self.cc;
+            let what = format!("{name} is designed for TCP, and the bare host does not retransmit");
+            return Err(Failure::usage(what).with_tip("run it over TCP: --host tcp"));
+        }
+        // A reference that cannot do without TCP has it.
+        let beside = if self.host.suits(&reference) { self.host } else { Host::Tcp };
         Ok(Falsify {
             space,
-            tested: transport(&self.cc, self.host)?,
-            reference: transport(self.reference(), self.host)?,
-            competitor: transport(competitor, Host::Tcp)?,
+            tested: self.host.transport(tested),
+            reference: beside.transport(reference),
+            competitor: Host::Tcp.transport(competitor),
             objective,
             tries: self.tries as usize,
             seed: self.seed,
@@ -218,6 +218,7 @@ impl Args {
             tested,
             reference,
             host: self.host.name(),
+            reference_host: search.reference.host_name(),
             seed: self.seed,
             tries: self.tries,
             objective: search.objective.to_string(),
@@ -234,6 +235,7 @@ struct Report {
     tested: String,
     reference: String,
     host: &'static str,
+    reference_host: &'static str,
     seed: u64,
     tries: u32,
     objective: String,
@@ -328,10 +330,14 @@ fn traffic(traffic: &Traffic) -> String {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Report { tested, reference, .. } = self;
+        let mut host = self.host.to_owned();
+        if self.reference_host != self.host {
+            host += &format!(", {reference} on {}", self.reference_host);
+        }
         writeln!(
             f,
-            "{tested} against {reference}: {} networks tried, seed {}, host {}\nobjective: {}, relative\n",
-            self.tries, self.seed, self.host, self.objective
+            "{tested} against {reference}: {} networks tried, seed {}, host {host}\nobjective: {}, relative\n",
+            self.tries, self.seed, self.objective
         )?;
         let mut columns = Columns::new(0);
         let heading = ["behind by", "95 % interval", "share", "", "RTT ratio", ""];

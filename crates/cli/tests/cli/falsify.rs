@@ -60,6 +60,14 @@ fn the_worst_network_becomes_a_part_of_the_model() {
 }
 
 #[test]
+fn a_reference_made_for_tcp_keeps_it() {
+    let folder = folder("hosts");
+    let words = "falsify gcc --host bare --model m.toml --around 1 --tries 16 --seed 3 --threads 1";
+    let text = folder.text(words);
+    assert!(text.contains("seed 3, host bare, cubic on tcp"), "{text}");
+}
+
+#[test]
 fn what_makes_no_sense_is_refused() {
     let folder = folder("refused");
     folder.write("worst.toml", "mine");
