@@ -38,7 +38,7 @@ DIST = target/dist
 # The target of the module that the page of `exm ratatouille` contains.
 WASM = wasm32-unknown-unknown
 
-.PHONY: all build demo test kernel-object bpf-object nightly video format lint wasm wasm-target site peers browser tests instructions renew-instructions apidocs docs smoke msrv package deny deny-if-installed dist python ray maturin wheel sdist wheels clean
+.PHONY: all build demo test kernel-object bpf-object nightly video format lint wasm wasm-target site peers browser aiortc tests instructions renew-instructions apidocs docs smoke msrv package deny deny-if-installed dist python ray maturin wheel sdist wheels clean
 
 all: build
 
@@ -117,7 +117,14 @@ browser:
 		(cd crates/web/browser && timeout 120 npm ci --silent --no-audit --no-fund) || \
 		echo "== Without npm's packages, the tests in a browser are skipped"
 
-tests: peers browser
+# The Google Congestion Control of aiortc (BSD-3-Clause), which a test runs beside ours. One module of it is loaded, by python3 without
+# its dependencies; nothing of it is distributed.
+AIORTC = aiortc==1.16.0
+aiortc:
+	@test -d target/aiortc || timeout 120 python3 -m pip install --quiet --no-deps --root-user-action=ignore --target target/aiortc $(AIORTC) || \
+		echo "== Without $(AIORTC) of pip, the tests beside it are skipped"
+
+tests: peers browser aiortc
 	@echo "== Running the tests"
 	@mkdir -p $(dir $(SKIPPED)) && rm -f $(SKIPPED)
 	EXM_SKIPPED=$(SKIPPED) PROPTEST_RNG_SEED=$(SEED) $(CARGO) test --workspace --locked

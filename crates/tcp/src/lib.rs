@@ -18,7 +18,7 @@
 //! | the window during loss recovery | RFC 6937 with the safe acknowledgements of RFC 9937 |
 //! | the retransmission timer | RFC 6298; its floor as in the RFC or as in Linux |
 //! | spurious retransmissions | RFC 3522 (Eifel), by the echoed send time |
-//! | congestion marks | RFC 3168, reported by a running count as in RFC 9768 |
+//! | congestion marks | RFC 3168, reported by a running count as in RFC 9768, with its option or without |
 //! | all of that for QUIC, if set | RFC 9002 |
 //! | delivery rates | draft-ietf-ccwg-bbr, section 4.1 |
 
@@ -26,6 +26,7 @@
 
 extern crate alloc;
 
+mod accecn;
 mod delivery;
 mod packets;
 mod probe;
@@ -38,6 +39,7 @@ mod sender;
 mod settings;
 mod timer;
 
+pub use accecn::{AccEcn, ace_field, fewest_marks, most_marks};
 pub use receiver::{Arrival, Receiver};
 pub use segment::{Acknowledgement, MAX_BLOCKS, Segment};
 pub use sender::{Progress, Sender, Transfer};

@@ -33,7 +33,8 @@ pub struct Acknowledgement {
     pub delay: Span,
     /// When it arrived, by the receiver's clock.
     pub received_at: Instant,
-    /// How many marked segments have arrived since the connection began.
+    /// How many marked segments have arrived since the connection began: what the AccECN option reports. A sender without the
+    /// option reads no more of it than the [ACE field](crate::ace_field).
     pub marked: u64,
     /// The feedback that the path's routers gave the segment, if any (XCP).
     pub feedback: Option<f64>,

@@ -1,5 +1,6 @@
 //! [`Settings`]: the parameters of a connection.
 
+use crate::accecn::AccEcn;
 use exm_cc::INITIAL_WINDOW;
 use exm_units::{Instant, Packets, Span};
 
@@ -17,6 +18,8 @@ pub struct Settings {
     /// Whether segments may be marked instead of dropped (RFC 3168). A controller that needs marks gets
     /// them in any case.
     pub ecn: bool,
+    /// What ACKs report of the marks.
+    pub accecn: AccEcn,
     /// The receive window in segments; none for no limit.
     pub receive_window: Option<Packets>,
     /// Whether to send tail loss probes (RFC 8985, section 7), so that a lost tail need not wait for
@@ -47,8 +50,8 @@ pub enum Recovery {
     /// As in TCP: by segments that arrive beyond a gap, and the retransmission timer.
     #[default]
     Tcp,
-    /// As in QUIC (RFC 9002): by the numbers and times of packets, and probe timeouts. `floor`, `tail_loss_probe` and `eifel` have
-    /// no effect then.
+    /// As in QUIC (RFC 9002): by the numbers and times of packets, and probe timeouts. `floor`, `tail_loss_probe`, `eifel` and `accecn`
+    /// have no effect then: its ACKs have exact counters of their own.
     Quic,
 }
 
@@ -129,6 +132,7 @@ impl Default for Settings {
             floor: MinRto::default(),
             delayed_acks: None,
             ecn: false,
+            accecn: AccEcn::Option,
             receive_window: None,
             tail_loss_probe: false,
             timestamps: None,

@@ -4,8 +4,8 @@ use exm_cc::{
     Ack, Aimd, Congestion, CongestionKind, Controller, Decision, INITIAL_WINDOW, Needs, Reno, Start,
 };
 use exm_tcp::{
-    Acknowledgement, Arrival, DelayedAcks, IdleRestart, MinRto, Receiver, Recovery, Segment,
-    Sender, Settings, Transfer,
+    AccEcn, Acknowledgement, Arrival, DelayedAcks, IdleRestart, MinRto, Receiver, Recovery,
+    Segment, Sender, Settings, Transfer,
 };
 use exm_units::{Instant, Packets, Span};
 use proptest::prelude::*;
@@ -40,8 +40,9 @@ fn settings() -> impl Strategy<Value = Settings> {
     ];
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let recovery = prop_oneof![Just(Recovery::Tcp), Just(Recovery::Quic)];
-    (1u64..20, floors, windows, flags, recovery).prop_map(
-        |(initial, floor, receive_window, flags, recovery)| {
+    let accecn = prop_oneof![Just(AccEcn::Option), Just(AccEcn::Ace), Just(AccEcn::AceAveraged)];
+    (1u64..20, floors, windows, flags, recovery, accecn).prop_map(
+        |(initial, floor, receive_window, flags, recovery, accecn)| {
             let (handshake, delayed, tail_loss_probe, stamped) = flags;
             let usual = match recovery {
                 Recovery::Tcp => Some(DelayedAcks::default()),
@@ -53,7 +54,8 @@ fn settings() -> impl Strategy<Value = Settings> {
                 floor,
                 recovery,
                 delayed_acks: usual.filter(|_| delayed),
-                ecn: false,
+                ecn: accecn != AccEcn::Option,
+                accecn,
                 receive_window,
                 tail_loss_probe,
                 timestamps: stamped.then_some(Span::from_millis(1)),

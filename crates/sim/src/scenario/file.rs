@@ -47,6 +47,7 @@ pub(super) struct TcpTable {
     pub(super) rto: Option<Spanned<String>>,
     pub(super) delayed_acks: Option<bool>,
     pub(super) ecn: Option<bool>,
+    pub(super) accecn: Option<Spanned<String>>,
     pub(super) receive_window: Option<Spanned<Packets>>,
     pub(super) tail_loss_probe: Option<Spanned<bool>>,
     pub(super) timestamps: Option<Spanned<Span>>,

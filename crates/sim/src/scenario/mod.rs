@@ -54,7 +54,9 @@
 //!
 //! A `[tcp]` table sets the defaults of all TCP hosts, which a flow's own `tcp` may override: `initial_window`
 //! (10 packets), `handshake` (false: connections start established), `rto` (the floor of the retransmission
-//! timer: `"linux"`, or a time for the whole of it), `delayed_acks` (false), `ecn` (false), `receive_window`
+//! timer: `"linux"`, or a time for the whole of it), `delayed_acks` (false), `ecn` (false), `accecn`
+//! (`"option"`: ACKs report each mark; `"ace"`: a count modulo eight, and where it may have gone round the most marks,
+//! RFC 9768, appendix A.2.1; `"ace-averaged"`: not where ACKs usually cover many segments), `receive_window`
 //! (none), `tail_loss_probe` (false), `timestamps` (the granularity of the clock with which RTTs are measured,
 //! such as `"1 ms"`; none for exact), `persistent` (false: each on-period is a new connection; true: one
 //! connection carries all on-periods of a sender, and keeps window, threshold and RTT estimate), `idle_restart`

@@ -6,6 +6,7 @@ use exm_grammar::Buffer;
 use exm_link::{Aggregation, BlockErrors, Limit, Service, Slots, Thinning, TimedStep, Timing};
 use exm_random::Distribution;
 use exm_remy::{Action, RemyCc, RuleTable, SignalSet};
+use exm_tcp::AccEcn;
 use exm_units::{Packets, Rate};
 use proptest::prelude::*;
 
@@ -342,6 +343,12 @@ fn every_bad_value_of_a_dumbbell_gives_one_clear_error() {
         ("senders", "tcp.timestamps = \"0 s\"\nsenders", 7, "a clock without a tick stands still"),
         (
             "senders",
+            "tcp.accecn = \"acer\"\nsenders",
+            7,
+            "there is no feedback \"acer\" of AccECN: did you mean \"ace\"?",
+        ),
+        (
+            "senders",
             "queue = { name = \"red\", max_p = 2 }\nsenders",
             7,
             "\"2\" is not a probability",
@@ -397,6 +404,12 @@ fn every_bad_value_of_a_graph_gives_one_clear_error() {
             29,
             "rto is a setting of TCP, and RFC 9002 fixes it for QUIC: take it out",
         ),
+        (
+            "\"bare\"\ntimer = false",
+            "\"quic\"\ntcp.accecn = \"ace\"",
+            29,
+            "accecn is a setting of TCP, and RFC 9000 fixes it for QUIC: take it out",
+        ),
         ("\"bare\"", "\"bear\"", 28, "there is no host \"bear\": did you mean \"bare\"?"),
         (
             "duration",
@@ -420,6 +433,20 @@ fn a_file_without_a_network_or_a_duration_gives_one_clear_error() {
     refuse("", "", "duration = \"1 s\"", None, "there is no network: give a [dumbbell]");
     let both = format!("{DUMBBELL}[[link]]\nname = \"a\"\nrate = \"1 Mbps\"\n");
     refuse(&both, "", "", Some(11), "a [dumbbell] stands alone");
+}
+
+#[test]
+fn a_flow_has_its_own_feedback_of_marks() {
+    let feedback = |tcp: &str| {
+        let scenario = parse(&DUMBBELL.replace("senders", &format!("{tcp}senders")));
+        let cubic = AnyController::named("cubic").expect("a known controller");
+        let transport = scenario.expect("a valid scenario").flows[0].transport(cubic);
+        let Transport::Tcp { settings, .. } = transport else { panic!("it is over TCP") };
+        settings.accecn
+    };
+    assert_eq!(feedback(""), AccEcn::Option);
+    assert_eq!(feedback("tcp.accecn = \"ace\"\n"), AccEcn::Ace);
+    assert_eq!(feedback("tcp.accecn = \"ace-averaged\"\n"), AccEcn::AceAveraged);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::builtin::{
 };
 use crate::network::Host;
 use exm_grammar::{FileError, suggest};
-use exm_tcp::{DelayedAcks, IdleRestart, Settings};
+use exm_tcp::{AccEcn, DelayedAcks, IdleRestart, Settings};
 use exm_units::Packets;
 use toml::Spanned;
 
@@ -52,6 +52,9 @@ impl Reader<'_> {
             }
             settings.handshake = table.handshake.unwrap_or(settings.handshake);
             settings.ecn = table.ecn.unwrap_or(settings.ecn);
+            if let Some(accecn) = &table.accecn {
+                settings.accecn = self.accecn(accecn)?;
+            }
             settings.persistent = table.persistent.unwrap_or(settings.persistent);
             if let Some(restart) = &table.idle_restart {
                 settings.idle_restart = self.idle_restart(restart)?;
@@ -75,20 +78,34 @@ impl Reader<'_> {
     /// What a flow over QUIC cannot set.
     fn refuse_settings_of_tcp(&self, own: &TcpTable) -> Result<(), FileError> {
         let given = [
-            ("rto", own.rto.as_ref().map(place)),
-            ("tail_loss_probe", own.tail_loss_probe.as_ref().map(place)),
-            ("timestamps", own.timestamps.as_ref().map(place)),
-            ("eifel", own.eifel.as_ref().map(place)),
+            ("rto", 9002, own.rto.as_ref().map(place)),
+            ("tail_loss_probe", 9002, own.tail_loss_probe.as_ref().map(place)),
+            ("timestamps", 9002, own.timestamps.as_ref().map(place)),
+            ("accecn", 9000, own.accecn.as_ref().map(place)),
+            ("eifel", 9002, own.eifel.as_ref().map(place)),
         ];
-        for (key, place) in given {
+        for (key, rfc, place) in given {
             if let Some(place) = place {
                 let problem = format!(
-                    "{key} is a setting of TCP, and RFC 9002 fixes it for QUIC: take it out"
+                    "{key} is a setting of TCP, and RFC {rfc} fixes it for QUIC: take it out"
                 );
                 return Err(self.source.error(place, problem));
             }
         }
         Ok(())
+    }
+
+    fn accecn(&self, name: &Spanned<String>) -> Result<AccEcn, FileError> {
+        match name.as_ref().as_str() {
+            "option" => Ok(AccEcn::Option),
+            "ace" => Ok(AccEcn::Ace),
+            "ace-averaged" => Ok(AccEcn::AceAveraged),
+            other => {
+                let suggestion = suggest(other, &["option", "ace", "ace-averaged"]);
+                let problem = format!("there is no feedback \"{other}\" of AccECN: {suggestion}");
+                Err(self.source.error(place(name), problem))
+            }
+        }
     }
 
     fn idle_restart(&self, name: &Spanned<String>) -> Result<IdleRestart, FileError> {

@@ -5,6 +5,7 @@ mod probes;
 mod quic;
 mod recovery;
 
+use crate::accecn::{AceReader, ace_field};
 use crate::delivery::Sampler;
 use crate::packets::InFlight;
 use crate::probe::Probe;
@@ -45,6 +46,8 @@ pub struct Sender {
     quic: Option<Box<InFlight>>,
     /// Marks reported so far.
     marked: u64,
+    /// How it reads them, where ACKs lack the AccECN option.
+    ace: Option<AceReader>,
     sampler: Option<Sampler>,
     /// When the controller last started: ACKs of segments sent before that are stale to it.
     started_at: Instant,
@@ -103,6 +106,11 @@ struct Report {
     in_flight: Packets,
 }
 
+/// What reads the marks of a connection that can have some, where ACKs lack the AccECN option.
+fn ace_reader(settings: &Settings, needs: Needs) -> Option<AceReader> {
+    if settings.ecn || needs.marks { AceReader::new(settings.accecn) } else { None }
+}
+
 /// RFC 9002, section 7.2: `kMinimumWindow`.
 const MIN_QUIC_WINDOW: Packets = Packets::new(2);
 
@@ -131,6 +139,7 @@ impl Sender {
                 Box::new(InFlight::new(delay))
             }),
             marked: 0,
+            ace: ace_reader(&settings, needs),
             sampler: None,
             started_at: Instant::ZERO,
         }
@@ -173,6 +182,7 @@ impl Sender {
     /// segments sent before now are stale to `cc`.
     pub fn replace_controller<C: Controller>(&mut self, now: Instant, cc: &mut C) {
         self.needs = cc.needs();
+        self.ace = self.ace.take().or_else(|| ace_reader(&self.settings, self.needs));
         let sampler = self.sampler.take();
         self.sampler = self
             .needs
@@ -383,7 +393,12 @@ impl Sender {
                 self.timer.start(now);
             }
         }
-        let marked = ack.marked.saturating_sub(self.marked);
+        let marked = match &mut self.ace {
+            None => ack.marked.saturating_sub(self.marked),
+            Some(reader) => {
+                reader.read(ace_field(ack.marked), self.marked, delivered, ack.received_at)
+            }
+        };
         self.marked += marked;
         if self.phase != Phase::Open || marked > 0 || self.board.any_sacked() {
             let summary = AckSummary { delivered, marked, flight, advanced: in_order > 0 };
