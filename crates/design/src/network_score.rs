@@ -10,16 +10,16 @@ use exm_sim::traffic::OnFor;
 
 impl Model {
     /// The score of `outcomes`, those of the senders of `network` in order: finite, and larger is better.
-    /// It is the mean over the senders of designed tables, each by the objective of its class; 0 if
-    /// none of them was ever on.
+    /// It is the mean over the senders of designed tables, and of those that are considered beside them, each by the
+    /// objective of its class; 0 if none of them was ever on.
     pub fn score(&self, network: &Layout, outcomes: &[Outcome]) -> f64 {
-        let own = |class: &Class| class.is_designed().then(|| class.objective.clone());
+        let own = |class: &Class| class.counts().then(|| class.objective.clone());
         self.mean_value(network, outcomes, own).unwrap_or(0.0)
     }
 
     /// As [`Model::score`], in relative units, in which networks can be compared.
     pub fn normalised(&self, network: &Layout, outcomes: &[Outcome]) -> f64 {
-        let relative = |class: &Class| class.is_designed().then(|| class.objective.relative());
+        let relative = |class: &Class| class.counts().then(|| class.objective.relative());
         self.mean_value(network, outcomes, relative).unwrap_or(0.0)
     }
 
@@ -71,7 +71,7 @@ impl Model {
         let bounds = objective::bounds(mixed, seed);
         let scores = mixed.senders.iter().zip(&bounds).filter_map(|(sender, bound)| {
             let class = &self.classes()[sender.class];
-            let counts = class.is_designed() && bound.was_on();
+            let counts = class.counts() && bound.was_on();
             counts.then(|| class.objective.of_bound(mixed.path(sender), bound))
         });
         mean(scores).unwrap_or(0.0)

@@ -30,8 +30,10 @@ pub struct Class {
     pub name: String,
     /// What runs its senders.
     pub role: Role,
-    /// The objective of its senders; it affects a design only if their table is designed.
+    /// The objective of its senders; it affects a design only if they [count](Class::counts).
     pub objective: Objective,
+    /// Whether they count although their table is not designed: the design then does as little harm to them as pays.
+    pub(crate) considered: bool,
     pub(crate) count: Choice<Senders>,
     pub(crate) presence: Presence,
     /// The links that it crosses, in order, counted from 0.
@@ -89,6 +91,7 @@ impl Class {
             name: ONLY.to_owned(),
             role,
             objective,
+            considered: false,
             count,
             presence: Presence::ALWAYS,
             path: vec![0],
@@ -112,6 +115,11 @@ impl Class {
     /// Whether its senders run a table that is designed.
     pub fn is_designed(&self) -> bool {
         matches!(self.role, Role::Designed(_))
+    }
+
+    /// Whether its senders are among those whose mean value a design maximises.
+    pub fn counts(&self) -> bool {
+        self.is_designed() || self.considered
     }
 
     /// Whether its senders run designed table number `table`.
@@ -245,6 +253,7 @@ impl Reader<'_> {
         let class = Class {
             role: self.role(section, &name)?,
             objective,
+            considered: section.flag("considered", false)?,
             count: read_count(section)?,
             presence: read_presence(section)?,
             path,
@@ -255,6 +264,10 @@ impl Reader<'_> {
             name,
         };
         self.check_rtt(section, &class)?;
+        if class.considered && class.is_designed() {
+            let what = "senders of a table to design count anyway: \"considered\" is for those of a \"controller\"";
+            return Err(section.problem("considered", what));
+        }
         Ok(class)
     }
 
@@ -444,11 +457,15 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, class: &Class, tables: &[String]
     }
     traffic::write(f, &class.traffic, class.bursts)?;
     match &class.role {
-        Role::Designed(table) => {
-            writeln!(f, "table = {}", text(&tables[*table]))?;
-            writeln!(f, "[sender.objective]")?;
-            objective::write(f, &class.objective)
-        }
-        Role::Fixed { name, .. } => writeln!(f, "controller = {}", text(name)),
+        Role::Designed(table) => writeln!(f, "table = {}", text(&tables[*table]))?,
+        Role::Fixed { name, .. } => writeln!(f, "controller = {}", text(name))?,
     }
+    if class.considered {
+        writeln!(f, "considered = true")?;
+    }
+    if class.counts() {
+        writeln!(f, "[sender.objective]")?;
+        objective::write(f, &class.objective)?;
+    }
+    Ok(())
 }

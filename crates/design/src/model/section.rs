@@ -78,7 +78,7 @@ const LINK: [&str; 15] = [
     "block_step",
 ];
 
-const SENDER: [&str; 14] = [
+const SENDER: [&str; 15] = [
     "name",
     "count",
     "present",
@@ -93,6 +93,7 @@ const SENDER: [&str; 14] = [
     "controller",
     "table",
     "objective",
+    "considered",
 ];
 
 /// A section of the file that has no unknown key.

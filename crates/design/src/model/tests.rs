@@ -1,4 +1,5 @@
 use super::*;
+use exm_sim::dumbbell::Outcome;
 use proptest::prelude::*;
 
 /// A whole model around these lines of its sections.
@@ -414,6 +415,44 @@ fn a_grid_may_not_be_endless() {
     );
     let expected = "the grid has 1002001 combinations: list fewer values, at most 1000000 in all";
     assert_eq!(problem(&with_network(&lines)), expected);
+}
+
+#[test]
+fn considered_senders_of_a_controller_count() {
+    let senders = |considered: &str| {
+        format!(
+            "[network]\nrate = \"10 Mbps\"\nrtt = \"100 ms\"\n[traffic]\non = \"always\"\n[[sender]]\n\
+             [[sender]]\ncontroller = \"reno\"\n{considered}"
+        )
+    };
+    let of = |considered: &str| Model::parse(&senders(considered), "m").unwrap();
+    let (selfish, considerate) = (of(""), of("considered = true\nobjective = { delta = 0.5 }"));
+    assert_eq!(selfish.fingerprint(), of("considered = false").fingerprint());
+    let again = Model::parse(&considerate.to_string(), "m").unwrap();
+    assert_eq!(again.fingerprint(), considerate.fingerprint());
+    let score = |model: &Model, theirs: u64| {
+        let specimen = &model.specimens(1, 0, 1)[0];
+        let second = Span::from_secs(1);
+        let on = |delivered: u64| Outcome {
+            sent: delivered,
+            delivered,
+            headers: 0.0,
+            lost: 0,
+            rtt_sum: Span::from_millis(100) * delivered,
+            on_time: second,
+            share_time: 1.0,
+            active_time: second,
+            active_share_time: 1.0,
+        };
+        model.score(&specimen.network, &[on(1000), on(theirs)])
+    };
+    assert_eq!(score(&selfish, 1000), score(&selfish, 4000));
+    // Twice a factor of two in throughput, for one of two senders.
+    let gain = score(&considerate, 4000) - score(&considerate, 1000);
+    assert!((gain - 1.0).abs() < 1e-9, "{gain}");
+    let wrong =
+        problem(&senders("").replace("[[sender]]\n[[", "[[sender]]\nconsidered = true\n[["));
+    assert!(wrong.starts_with("senders of a table to design count anyway"), "{wrong}");
 }
 
 #[test]
