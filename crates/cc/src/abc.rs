@@ -28,6 +28,8 @@ pub struct Abc {
     cubic: Cubic,
     /// The accelerates that were reported so far.
     accelerated: f64,
+    /// When the last ACKs came, and the most packets in flight before any of them.
+    flight: (Instant, f64),
 }
 
 parameters! {
@@ -47,7 +49,17 @@ impl Abc {
             // By the length of ACK trains or by delay it would take a change of the link for a full queue.
             cubic: Cubic::new().with_slow_start(SlowStart::Plain),
             accelerated: 0.0,
+            flight: (Instant::ZERO, 0.0),
         }
+    }
+
+    /// How many packets were in flight before `ack`, and before others that came with it: the sender answers them together, so
+    /// that the last of them finds next to nothing in flight.
+    fn in_flight(&mut self, ack: &Ack) -> f64 {
+        let before = ack.in_flight.get() as f64 + acked(ack);
+        let (at, most) = self.flight;
+        self.flight = (ack.now, if at == ack.now { most.max(before) } else { before });
+        self.flight.1
     }
 
     /// How many of the packets that `ack` acknowledges were accelerated. Its feedback is their count since the connection began, so
@@ -80,7 +92,7 @@ impl Default for Abc {
 impl Controller for Abc {
     fn on_start(&mut self, start: &Start) -> Decision {
         self.window = window(start.initial_window);
-        self.accelerated = 0.0;
+        (self.accelerated, self.flight) = (0.0, (Instant::ZERO, 0.0));
         self.cubic.on_start(start);
         self.decision()
     }
@@ -93,8 +105,7 @@ impl Controller for Abc {
         let accelerated = self.accelerates(ack);
         // Of all packets of the ACK at once.
         let change = accelerated - (acked - accelerated) + acked / self.window;
-        let in_flight = ack.in_flight.get() as f64 + acked;
-        let most = (self.tuning.cap * in_flight).clamp(1.0, MAX_WINDOW);
+        let most = (self.tuning.cap * self.in_flight(ack)).clamp(1.0, MAX_WINDOW);
         self.window = (self.window + change).clamp(1.0, most);
         self.cubic.on_ack(ack);
         self.cubic.limit(most);
@@ -172,6 +183,17 @@ mod tests {
             cc.on_ack(&ack(total, 1, cc.window as u64));
         }
         assert!((cc.window - 100.0).abs() < 3.0, "{}", cc.window);
+    }
+
+    #[test]
+    fn acks_that_come_together_do_not_shrink_the_window() {
+        let mut cc = started(8);
+        for left in (0..8).rev() {
+            let mut ack = ack((8 - left) as f64, 1, left + 1);
+            ack.now = at(100);
+            cc.on_ack(&ack);
+        }
+        assert_eq!(cc.decision().cwnd.get(), 16);
     }
 
     #[test]
