@@ -32,7 +32,9 @@ fn capacity_table() -> String {
         "| controller | Mbps | settled in | after s | deviation %, 1 s | 200 ms | swings | used % | unused % | above % | and in the phase |\n\
          |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
     );
-    let mut whole = String::from("| controller | queueing ms, 95 % | lost % |\n|---|---:|---:|\n");
+    let mut whole = String::from(
+        "| controller | yields at 60 s in | after s | queueing ms, 95 % | lost % |\n|---|---:|---:|---:|---:|\n",
+    );
     for controller in CONTROLLERS {
         let outcomes = run(variable_capacity, controller);
         for (index, (_, capacity)) in CAPACITY.iter().enumerate() {
@@ -52,7 +54,9 @@ fn capacity_table() -> String {
         }
         let queueing = cell(&outcomes, 1.0, 0, |outcome| outcome.queueing(0));
         let lost = cell(&outcomes, 1.0, 2, |outcome| outcome.lost(0));
-        writeln!(whole, "| {controller} | {queueing} | {lost} |").expect("text");
+        let yielded: Vec<_> = outcomes.iter().map(|outcome| phase(outcome, 2).yielded).collect();
+        let yielded = times(&yielded);
+        writeln!(whole, "| {controller} | {yielded} | {queueing} | {lost} |").expect("text");
     }
     text + "\n" + &whole
 }
@@ -62,7 +66,9 @@ fn delays_table() -> String {
         "| controller | within 3 in | after s | Jain, 1 s | 5 s | 20 s | most / least | deviation %, 1 s | used % | above % | queueing ms, 95 % | lost % |\n\
          |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
     );
-    let mut rates = String::from("| controller | 10 ms | 25 ms | 50 ms | 100 ms | 150 ms |\n|---|---:|---:|---:|---:|---:|\n");
+    let mut rates = String::from(
+        "| controller | 10 ms | 25 ms | 50 ms | 100 ms | 150 ms |\n|---|---:|---:|---:|---:|---:|\n",
+    );
     for controller in CONTROLLERS {
         let outcomes = run(unequal_delays, controller);
         let all: Vec<Sharing> =
