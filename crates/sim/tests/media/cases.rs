@@ -105,6 +105,13 @@ pub(crate) fn variable_capacity(controller: &str, seed: u64) -> Outcome {
     observe(network(bottleneck(1.0), vec![video(controller, 50)], 100), seed, &CAPACITY)
 }
 
+/// The same of an encoder whose frames all have the same size and interval.
+pub(crate) fn even_frames(controller: &str) -> Outcome {
+    let on = OnFor::Video(Video { error: 0.0, jitter: 0.0, ..Video::default() });
+    let flow = from(video(controller, 50), 0, on);
+    observe(network(bottleneck(1.0), vec![flow], 100), 1, &CAPACITY)
+}
+
 /// Section 5.5: five flows of different propagation delays on 4 Mbps, until 300 s.
 pub(crate) fn unequal_delays(controller: &str, seed: u64) -> Outcome {
     let flows = ONE_WAY.iter().zip(0..);

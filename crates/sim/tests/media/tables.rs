@@ -1,7 +1,9 @@
 //! The tables of the page `results/media.md`.
 
 use super::CONTROLLERS;
-use super::cases::{CAPACITY, ONE_WAY, Outcome, beside_tcp, unequal_delays, variable_capacity};
+use super::cases::{
+    CAPACITY, ONE_WAY, Outcome, beside_tcp, even_frames, unequal_delays, variable_capacity,
+};
 use super::rfc8868::{BESIDE, LATER, Phase, Sharing, even_after, phase, sharing};
 use exm_measure::Estimate;
 use std::fmt::Write;
@@ -59,6 +61,24 @@ fn capacity_table() -> String {
         writeln!(whole, "| {controller} | {yielded} | {queueing} | {lost} |").expect("text");
     }
     text + "\n" + &whole
+}
+
+fn even_table() -> String {
+    let mut text = String::from(
+        "| controller | Mbps | settled after s | deviation %, 1 s | used % | above % |\n|---|---:|---:|---:|---:|---:|\n",
+    );
+    for controller in CONTROLLERS {
+        let outcome = even_frames(controller);
+        for (index, (_, capacity)) in CAPACITY.iter().enumerate() {
+            let Phase { settled, deviation, used, over, .. } = phase(&outcome, index);
+            let settled = settled.map_or("–".into(), |time| format!("{time:.1}"));
+            let figures =
+                [deviation[0], used.mean, over[1]].map(|part| format!("{:.1}", part * 100.0));
+            let figures = figures.join(" | ");
+            writeln!(text, "| {controller} | {capacity} | {settled} | {figures} |").expect("text");
+        }
+    }
+    text
 }
 
 fn delays_table() -> String {
@@ -130,9 +150,13 @@ fn tcp_table() -> String {
 #[test]
 #[ignore = "a measurement: it prints the tables of results/media.md"]
 fn tables_of_the_page() {
-    for (section, table) in
-        [("5.1", capacity_table()), ("5.5", delays_table()), ("5.6", tcp_table())]
-    {
+    let tables = [
+        ("5.1", capacity_table()),
+        ("5.1, even frames", even_table()),
+        ("5.5", delays_table()),
+        ("5.6", tcp_table()),
+    ];
+    for (section, table) in tables {
         println!("Section {section}\n\n{table}");
     }
 }
