@@ -1,5 +1,5 @@
 //! Statistics of measurements: means and how sure they are, what lies in the middle, how fairly a
-//! link is shared, which schemes no other beats.
+//! link is shared, how steady a rate is, which schemes no other beats.
 
 mod bootstrap;
 mod ellipse;
@@ -8,6 +8,7 @@ mod fairness;
 mod frontier;
 mod middle;
 mod order;
+mod steadiness;
 
 pub use bootstrap::{Bootstrap, Resampled};
 pub use ellipse::Ellipse;
@@ -16,3 +17,6 @@ pub use fairness::{convergence_time, jain_index, rtt_exponent, shares, shortest_
 pub use frontier::efficient_frontier;
 pub use middle::MedianInterval;
 pub use order::{empirical_cdf, mean, median, median_in_place, quantile};
+pub use steadiness::{
+    Utilisation, coarser, interval_fairness, relative_deviation, settling_time, swings, utilisation,
+};

@@ -10,6 +10,12 @@
 //! (times in ms) and `rule`.
 //! Links: `time_s`, `link`, `queue_packets` and `queue_bytes` (waiting), `busy` (0 or 1). Flows and links
 //! are numbered as in the network. Unknown values are empty.
+//!
+//! [`Rates`] keeps the rates of flows in memory instead, for metrics that are computed from them.
+
+mod rates;
+
+pub use rates::Rates;
 
 use crate::engine::{FlowSample, LinkSample, Observer, Pace};
 use crate::scenario::SeriesSpec;

@@ -1,5 +1,9 @@
 //! Video by controllers for real-time media, in the test cases of RFC 8867, with the metrics of RFC 8868.
 
+mod cases;
+mod rfc8868;
+mod tables;
+
 use exm_link::{Limit, Service};
 use exm_sim::controllers::AnyController;
 use exm_sim::engine::Simulation;
@@ -14,6 +18,9 @@ fn bottleneck(mbps: f64) -> LinkSpec {
     let room = (mbps * 1e6 * 0.3 / 8.0) as u64;
     LinkSpec::bottleneck(Service::Fixed(Rate::from_mbps(mbps)), Limit::Bytes(Bytes::new(room)))
 }
+
+/// The controllers for media.
+const CONTROLLERS: [&str; 3] = ["gcc", "nada", "scream"];
 
 fn video(controller: &str, one_way: u64) -> FlowSpec {
     let on = OnFor::Video(Video::default());
