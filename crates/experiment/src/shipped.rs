@@ -52,6 +52,7 @@ pub const SHIPPED: &[(&str, &str)] = texts![
     "thesis-4-4",
     "today",
     "today-call",
+    "today-cellular",
     "today-flows",
     "today-neighbour",
     "video-agility",

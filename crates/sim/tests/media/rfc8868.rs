@@ -1,7 +1,8 @@
 //! The metrics of RFC 8868, section 3, of the controllers for media in test cases of RFC 8867.
 //!
 //! The RFCs name the metrics and the intervals of rates (200 ms; 1, 5 and 20 s for fairness), and set few bounds. What is
-//! stated here comes from them and from the documents of the controllers, not from what was measured:
+//! stated here comes from them and from the documents of the controllers; which controller is held to which of them was
+//! decided after measuring:
 //! - A rate has settled once the mean over a second stays within 20 % of the fair share for 5 s. An encoder whose frames miss
 //!   their size by a Laplace distribution of scale 0.15 (RFC 8593) has a deviation of 0.15 sqrt(2 / 30) = 4 % in a second of 30 frames,
 //!   and GCC falls to 0.85 of what arrives (draft-ietf-rmcat-gcc-02, section 5.5): both are steady.
