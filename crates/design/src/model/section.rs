@@ -159,7 +159,7 @@ impl<'a> Section<'a> {
 
     /// The value of `key`, which is true or false; `default` if it is not given.
     pub(super) fn flag(&self, key: &'static str, default: bool) -> Result<bool, Problem> {
-        match self.get(key).map(|value| value.get_ref()) {
+        match self.get(key).map(toml::Spanned::get_ref) {
             None => Ok(default),
             Some(DeValue::Boolean(flag)) => Ok(*flag),
             Some(_) => Err(self.problem(key, format!("\"{key}\" is either true or false"))),
