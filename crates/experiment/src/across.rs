@@ -6,8 +6,9 @@ use crate::experiment::HarmTo;
 use crate::metric::{Better, Metric};
 use crate::plan::Plan;
 use crate::results::one_of;
-use crate::sample::{Sample, bootstrap};
+use crate::sample::{Sample, bootstrap, widened};
 use crate::store::Rows;
+use exm_measure::Estimate;
 use serde::{Deserialize, Serialize};
 
 /// The rank of a scheme among all others by a metric.
@@ -21,7 +22,8 @@ pub struct Rank {
     pub each: Vec<RankIn>,
     /// The mean of these.
     pub mean: f64,
-    /// The 95 % interval of the mean, by a bootstrap over runs, whose traffic all schemes share; `None` of a single run.
+    /// The 95 % interval of the mean, by a bootstrap over runs, whose traffic all schemes share, and of several designs by their luck as
+    /// well; `None` of a single run of a single design.
     pub interval: Option<[f64; 2]>,
 }
 
@@ -54,7 +56,7 @@ pub struct Harm {
     pub each: Vec<HarmIn>,
     /// The mean of these; `None` if one of them is unknown.
     pub mean: Option<f64>,
-    /// Its 95 % interval, by a bootstrap over runs, whose traffic both schemes share.
+    /// Its 95 % interval, by a bootstrap over runs, whose traffic both schemes share, and of several designs by their luck as well.
     pub interval: Option<[f64; 2]>,
 }
 
@@ -69,6 +71,13 @@ pub struct HarmIn {
     pub harm: Option<f64>,
     /// Its 95 % interval.
     pub interval: Option<[f64; 2]>,
+}
+
+/// How far, in 95 % of all cases, the luck of the designs of `sample` moves the mean over them of what `of_design` says of each.
+/// `None` for a single design.
+fn spread(sample: &Sample<'_>, of_design: impl Fn(usize) -> f64) -> Option<f64> {
+    let values: Vec<f64> = (0..sample.designs.len()).map(of_design).collect();
+    Estimate::of_any(&values).map(|estimate| estimate.reach()).filter(|reach| reach.is_finite())
 }
 
 /// The harm by a quantity that was `before` and is `after`, see [`Harm`].
@@ -158,9 +167,14 @@ fn ranks_by(metric: &Metric, plan: &Plan, settings: &[Setting<'_>]) -> Vec<Rank>
         return Vec::new();
     };
     let runs = runs(settings);
-    let by_setting = |runs: &[usize]| -> Vec<Vec<f64>> {
+    // With one design alone of a scheme, or the mean over all of each.
+    let by_setting = |runs: &[usize], only: Option<(usize, usize)>| -> Vec<Vec<f64>> {
+        let value = |(index, (_, sample)): (usize, &(usize, Sample<'_>))| match only {
+            Some((of, design)) if of == index => sample.designs[design].value(metric.key, runs),
+            _ => sample.value(metric.key, runs),
+        };
         let values = |setting: &Setting<'_>| -> Vec<Option<f64>> {
-            setting.samples.iter().map(|(_, sample)| sample.value(metric.key, runs)).collect()
+            setting.samples.iter().enumerate().map(value).collect()
         };
         settings.iter().map(|setting| ranked(better, &values(setting))).collect()
     };
@@ -168,8 +182,12 @@ fn ranks_by(metric: &Metric, plan: &Plan, settings: &[Setting<'_>]) -> Vec<Rank>
         let of_scheme = |index: usize| ranks.iter().map(|setting| setting[index]).sum::<f64>();
         (0..first.samples.len()).map(|index| of_scheme(index) / ranks.len() as f64).collect()
     };
-    let ranks = by_setting(&runs);
-    let intervals = intervals(plan, &runs, |runs| means(&by_setting(runs)));
+    let ranks = by_setting(&runs, None);
+    let intervals = intervals(plan, &runs, |runs| means(&by_setting(runs, None)));
+    let luck = |index: usize| {
+        let of_design = |design| means(&by_setting(&runs, Some((index, design))))[index];
+        spread(&first.samples[index].1, of_design)
+    };
     let of_scheme = |(index, mean): (usize, f64)| Rank {
         metric: metric.key.to_owned(),
         scheme: plan.experiment.schemes[first.samples[index].0].name.clone(),
@@ -183,7 +201,7 @@ fn ranks_by(metric: &Metric, plan: &Plan, settings: &[Setting<'_>]) -> Vec<Rank>
             })
             .collect(),
         mean,
-        interval: intervals[index],
+        interval: widened(mean, intervals[index], &[luck(index)]),
     };
     let mut all: Vec<Rank> = means(&ranks).into_iter().enumerate().map(of_scheme).collect();
     all.sort_by(|a, b| a.mean.total_cmp(&b.mean));
@@ -220,12 +238,16 @@ fn harms_by(
         return Vec::new();
     };
     let runs = runs(settings);
-    // Under each of the settings, and on average.
-    let harms = |index: usize, runs: &[usize]| -> Vec<f64> {
+    // Under each of the settings, and on average; by one design alone, or by the mean over all.
+    let harms = |index: usize, runs: &[usize], only: Option<usize>| -> Vec<f64> {
         let of = |setting: &Setting<'_>| {
-            let value = |index: usize| setting.samples[index].1.value(metric.key, runs);
-            let harm = value(base).zip(value(index)).map(|(one, other)| harm(better, one, other));
-            harm.unwrap_or(f64::NAN)
+            let sample = |index: usize| &setting.samples[index].1;
+            let after = match only {
+                Some(design) => sample(index).designs[design].value(metric.key, runs),
+                None => sample(index).value(metric.key, runs),
+            };
+            let before = sample(base).value(metric.key, runs);
+            before.zip(after).map_or(f64::NAN, |(one, other)| harm(better, one, other))
         };
         let mut all: Vec<f64> = settings.iter().map(of).collect();
         all.push(all.iter().sum::<f64>() / all.len() as f64);
@@ -233,8 +255,14 @@ fn harms_by(
     };
     let known = |value: f64| Some(value).filter(|value| value.is_finite());
     let of_scheme = |index: usize| {
-        let mut values = harms(index, &runs);
-        let mut ends = intervals(plan, &runs, |runs| harms(index, runs));
+        let mut values = harms(index, &runs, None);
+        let ends = intervals(plan, &runs, |runs| harms(index, runs, None));
+        let luck = |place: usize| {
+            spread(&first.samples[index].1, |design| harms(index, &runs, Some(design))[place])
+        };
+        let wide = ends.into_iter().zip(&values).enumerate();
+        let mut ends: Vec<_> =
+            wide.map(|(place, (ends, &value))| widened(value, ends, &[luck(place)])).collect();
         let (mean, interval) = (values.pop().and_then(known), ends.pop().flatten());
         let each = settings.iter().zip(values).zip(ends);
         Harm {

@@ -71,7 +71,7 @@ fn flow(group: usize, throughput: f64, queueing: f64) -> FlowRow {
 }
 
 /// Rows of the plan of [`FILE`]: the throughput of the tested flow in each case and run, and that of its neighbour.
-fn rows(throughputs: [[[f64; 2]; 2]; 6]) -> Rows {
+fn rows<const CASES: usize>(throughputs: [[[f64; 2]; 2]; CASES]) -> Rows {
     let mut rows = Rows::new();
     for (case, runs) in throughputs.into_iter().enumerate() {
         for (run, [tested, neighbour]) in runs.into_iter().enumerate() {
@@ -144,6 +144,40 @@ fn harm_by_hand() {
     let by_delay: Vec<&Harm> = found.iter().filter(|one| one.metric == "mean_queueing").collect();
     assert_eq!((by_delay.len(), by_delay[0].scheme.as_str()), (2, "Vegas"));
     assert_eq!(by_delay[0].each[0].harm, Some(0.5));
+}
+
+#[test]
+fn intervals_include_the_luck_of_designs() {
+    let text = FILE.replace("controller = \"vegas\"", "controller = [\"vegas\", \"compound\"]");
+    let plan = planned(&text).expect("is valid");
+    // Beside Reno the neighbour has 6 Mbps, beside one of the designs 3 and beside the other 1.
+    let alike = [
+        [[2.0, 6.0], [2.0, 6.0]],
+        [[3.0, 3.0], [3.0, 3.0]],
+        [[1.0, 1.0], [1.0, 1.0]],
+        [[0.5, 6.0], [0.5, 6.0]],
+    ];
+    let mut twice = [[[0.0; 2]; 2]; 8];
+    twice[..4].copy_from_slice(&alike);
+    twice[4..].copy_from_slice(&alike);
+    let rows = rows(twice);
+    let near = |interval: Option<[f64; 2]>, mean: f64, reach: f64| {
+        let [low, high] = interval.expect("there is one");
+        assert!(
+            (low - mean + reach).abs() < 1e-3 && (high - mean - reach).abs() < 1e-3,
+            "{low} to {high}"
+        );
+    };
+    // Student's t for two designs is 12.706, their standard error half of what is between them.
+    let harm = &harms(&plan, &rows)[0];
+    assert_eq!((harm.scheme.as_str(), harm.mean), ("Vegas", Some(2.0 / 3.0)));
+    near(harm.interval, 2.0 / 3.0, 12.706 / 6.0);
+    near(harm.each[1].interval, 2.0 / 3.0, 12.706 / 6.0);
+    // Its mean of 2 Mbps is as much as Reno has; one design is first, the other second.
+    let ranks = ranks(&plan, &rows);
+    let rank = ranks.iter().find(|one| one.scheme == "Vegas").expect("there is one");
+    assert_eq!(rank.mean, 1.5);
+    near(rank.interval, 1.5, 12.706 / 2.0);
 }
 
 #[test]
