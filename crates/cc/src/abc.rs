@@ -53,8 +53,8 @@ impl Abc {
         }
     }
 
-    /// How many packets were in flight before `ack`, and before others that came with it: the sender answers them together, so
-    /// that the last of them finds next to nothing in flight.
+    /// How many packets were in flight before `ack`, and before others that came with it: the sender responds to all of
+    /// them at once, so that hardly any packet is in flight at the last.
     fn in_flight(&mut self, ack: &Ack) -> f64 {
         let before = ack.in_flight.get() as f64 + acked(ack);
         let (at, most) = self.flight;
@@ -189,9 +189,7 @@ mod tests {
     fn acks_that_come_together_do_not_shrink_the_window() {
         let mut cc = started(8);
         for left in (0..8).rev() {
-            let mut ack = ack((8 - left) as f64, 1, left + 1);
-            ack.now = at(100);
-            cc.on_ack(&ack);
+            cc.on_ack(&ack((8 - left) as f64, 1, left + 1));
         }
         assert_eq!(cc.decision().cwnd.get(), 16);
     }

@@ -6,9 +6,8 @@ use crate::experiment::HarmTo;
 use crate::metric::{Better, Metric};
 use crate::plan::Plan;
 use crate::results::one_of;
-use crate::sample::{Sample, bootstrap, widened};
+use crate::sample::{Sample, bootstrap, luck, widened};
 use crate::store::Rows;
-use exm_measure::Estimate;
 use serde::{Deserialize, Serialize};
 
 /// The rank of a scheme among all others by a metric.
@@ -73,11 +72,9 @@ pub struct HarmIn {
     pub interval: Option<[f64; 2]>,
 }
 
-/// How far, in 95 % of all cases, the luck of the designs of `sample` moves the mean over them of what `of_design` says of each.
-/// `None` for a single design.
+/// The [`luck`] of the designs of `sample`, of each of which `of_design` says a value.
 fn spread(sample: &Sample<'_>, of_design: impl Fn(usize) -> f64) -> Option<f64> {
-    let values: Vec<f64> = (0..sample.designs.len()).map(of_design).collect();
-    Estimate::of_any(&values).map(|estimate| estimate.reach()).filter(|reach| reach.is_finite())
+    luck(&(0..sample.designs.len()).map(of_design).collect::<Vec<_>>())
 }
 
 /// The harm by a quantity that was `before` and is `after`, see [`Harm`].
@@ -184,7 +181,7 @@ fn ranks_by(metric: &Metric, plan: &Plan, settings: &[Setting<'_>]) -> Vec<Rank>
     };
     let ranks = by_setting(&runs, None);
     let intervals = intervals(plan, &runs, |runs| means(&by_setting(runs, None)));
-    let luck = |index: usize| {
+    let reach = |index: usize| {
         let of_design = |design| means(&by_setting(&runs, Some((index, design))))[index];
         spread(&first.samples[index].1, of_design)
     };
@@ -201,7 +198,7 @@ fn ranks_by(metric: &Metric, plan: &Plan, settings: &[Setting<'_>]) -> Vec<Rank>
             })
             .collect(),
         mean,
-        interval: widened(mean, intervals[index], &[luck(index)]),
+        interval: widened(mean, intervals[index], &[reach(index)]),
     };
     let mut all: Vec<Rank> = means(&ranks).into_iter().enumerate().map(of_scheme).collect();
     all.sort_by(|a, b| a.mean.total_cmp(&b.mean));
@@ -257,12 +254,12 @@ fn harms_by(
     let of_scheme = |index: usize| {
         let mut values = harms(index, &runs, None);
         let ends = intervals(plan, &runs, |runs| harms(index, runs, None));
-        let luck = |place: usize| {
+        let reach = |place: usize| {
             spread(&first.samples[index].1, |design| harms(index, &runs, Some(design))[place])
         };
         let wide = ends.into_iter().zip(&values).enumerate();
         let mut ends: Vec<_> =
-            wide.map(|(place, (ends, &value))| widened(value, ends, &[luck(place)])).collect();
+            wide.map(|(place, (ends, &value))| widened(value, ends, &[reach(place)])).collect();
         let (mean, interval) = (values.pop().and_then(known), ends.pop().flatten());
         let each = settings.iter().zip(values).zip(ends);
         Harm {

@@ -112,8 +112,7 @@ impl<'a> Sample<'a> {
     /// How far, in 95 % of all cases, the luck of its designs moves the mean over them of a `statistic` of one, by
     /// Student's t. `None` for a single design, of whose luck nothing is known.
     pub(crate) fn spread(&self, statistic: impl Fn(&Runs<'a>) -> Option<f64>) -> Option<f64> {
-        let values: Vec<f64> = self.designs.iter().filter_map(statistic).collect();
-        Estimate::of_any(&values).map(|estimate| estimate.reach()).filter(|reach| reach.is_finite())
+        luck(&self.designs.iter().filter_map(statistic).collect::<Vec<_>>())
     }
 
     /// All metrics, with intervals for those named in `sure`.
@@ -145,6 +144,11 @@ impl<'a> Sample<'a> {
 /// The bootstrap by which intervals are found.
 pub(crate) const fn bootstrap(seed: u64) -> Bootstrap {
     Bootstrap { seed, resamplings: RESAMPLINGS, confidence: 0.95 }
+}
+
+/// How far, in 95 % of all cases, luck moves the mean of `values`, one for each design, by Student's t. `None` for a single one.
+pub(crate) fn luck(values: &[f64]) -> Option<f64> {
+    Estimate::of_any(values).map(|estimate| estimate.reach()).filter(|reach| reach.is_finite())
 }
 
 /// An interval around `value` that takes in both the luck of the runs and that of designs, of which each may be

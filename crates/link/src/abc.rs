@@ -182,11 +182,7 @@ impl Discipline for Abc {
 
     #[inline]
     fn enqueue(&mut self, _now: Instant, packet: Packet, actions: &mut QueueActions) {
-        if self.backlog.is_full(packet.size) {
-            actions.drop(packet);
-        } else {
-            self.backlog.push(packet);
-        }
+        self.backlog.push_or_drop(packet, actions);
     }
 
     #[inline]

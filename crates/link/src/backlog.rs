@@ -1,6 +1,6 @@
 //! [`Backlog`]: the queue of the disciplines that have only one.
 
-use crate::{Limit, Packet};
+use crate::{Limit, Packet, QueueActions};
 use std::collections::VecDeque;
 
 /// Packets in order of arrival, and the sum of their sizes.
@@ -58,6 +58,16 @@ impl Backlog {
     pub(crate) fn push(&mut self, packet: Packet) {
         self.bytes += u64::from(packet.size);
         self.waiting.push_back(packet);
+    }
+
+    /// Appends `packet`, or drops it if there is no room.
+    #[inline]
+    pub(crate) fn push_or_drop(&mut self, packet: Packet, actions: &mut QueueActions) {
+        if self.is_full(packet.size) {
+            actions.drop(packet);
+        } else {
+            self.push(packet);
+        }
     }
 
     #[inline]

@@ -29,11 +29,7 @@ impl Admission for RefuseNewest {
 
     #[inline]
     fn admit(&self, backlog: &mut Backlog, packet: Packet, actions: &mut QueueActions) {
-        if backlog.is_full(packet.size) {
-            actions.drop(packet);
-        } else {
-            backlog.push(packet);
-        }
+        backlog.push_or_drop(packet, actions);
     }
 }
 

@@ -264,11 +264,7 @@ impl Discipline for Xcp {
     fn enqueue(&mut self, now: Instant, packet: Packet, actions: &mut QueueActions) {
         self.update_to(now);
         self.measure(now, &packet);
-        if self.backlog.is_full(packet.size) {
-            actions.drop(packet);
-        } else {
-            self.backlog.push(packet);
-        }
+        self.backlog.push_or_drop(packet, actions);
     }
 
     #[inline]

@@ -2,10 +2,13 @@
 //!
 //! Recordings are not part of the project: without them their tests are skipped.
 
+mod common;
+
+use common::{mbps, percentile};
 use exm_link::{Limit, QueueKind, Service};
 use exm_sim::controllers::AnyController;
 use exm_sim::engine;
-use exm_sim::metrics::{FlowReport, Report};
+use exm_sim::metrics::Report;
 use exm_sim::network::{FlowSpec, Host, LinkSpec, Network, Transport};
 use exm_sim::traffic::{OnFor, Traffic};
 use exm_trace::{Synthetic, Trace};
@@ -56,14 +59,6 @@ fn chain([first, second]: [LinkSpec; 2]) -> [LinkSpec; 2] {
 /// A minute of flows that start together over one link.
 fn minute(controller: &str, mbps: f64, queue: &str, flows: u64) -> Report {
     share(controller, &[fixed(mbps, queue)], flows, (Span::ZERO, Span::from_secs(60)))
-}
-
-fn mbps(flow: &FlowReport) -> f64 {
-    flow.throughput().map_or(0.0, Rate::as_mbps)
-}
-
-fn percentile(flow: &FlowReport, percent: f64) -> f64 {
-    flow.queueing_delay.percentile(percent).map_or(0.0, Span::as_millis_f64)
 }
 
 /// Section 3: where each of N flows adds a packet a round trip to W packets in all, the queueing delay is

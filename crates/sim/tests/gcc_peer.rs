@@ -1,4 +1,4 @@
-//! GCC of this project and aiortc's (BSD-3-Clause, not distributed with it), told the same arrivals.
+//! GCC of this project and aiortc's (BSD-3-Clause, not distributed with it), given the same arrivals.
 //!
 //! aiortc's detector is the draft's Kalman filter (draft-ietf-rmcat-gcc-02, section 5.3), ours libwebrtc's later trend line; the rate
 //! control is the draft's in both. So they need not notice a queue at the same packet, and must do the same about it.

@@ -2,13 +2,13 @@
 
 mod common;
 
-use common::{Bottleneck, medians, totals};
+use common::{Bottleneck, mbps, medians, percentile, totals};
 use exm_cc::Value;
 use exm_link::{Limit, QueueKind, Service, Thinning};
 use exm_random::Distribution;
 use exm_sim::controllers::AnyController;
 use exm_sim::engine::{self, Simulation};
-use exm_sim::metrics::{FlowReport, Report};
+use exm_sim::metrics::Report;
 use exm_sim::network::{FlowSpec, LinkSpec, Network, Transport};
 use exm_sim::traffic::{OnFor, OnOff, Traffic};
 use exm_tcp::{AccEcn, Settings};
@@ -33,14 +33,6 @@ fn network(mbps: f64, queue: (&str, u64), flows: Vec<FlowSpec>, seconds: u64) ->
     let queue: QueueKind = queue.parse().expect("a queue");
     let link = LinkSpec::bottleneck(service, Limit::Packets(Packets::new(packets))).queue(queue);
     Network::new(vec![link], flows, Span::from_secs(seconds)).expect("is sound")
-}
-
-fn mbps(flow: &FlowReport) -> f64 {
-    flow.throughput().map_or(0.0, Rate::as_mbps)
-}
-
-fn percentile(flow: &FlowReport, percent: f64) -> f64 {
-    flow.queueing_delay.percentile(percent).map_or(0.0, Span::as_millis_f64)
 }
 
 /// Of the tests at the end of draft-ietf-ccwg-bbr: a flow that comes later gets its share, within a factor of two in its

@@ -69,7 +69,7 @@ pub(crate) struct Args {
     /// The controller that competes with the senders at the bottleneck, in a third of the networks; or none
     #[arg(long, value_name = "CC", default_value = "cubic", add = complete::controllers())]
     competitor: String,
-    /// The host of both controllers: TCP, or the bare host that RemyCCs are trained on, where a reference made for TCP keeps TCP
+    /// The host of both controllers: TCP, or the bare host that RemyCCs are trained on; a reference that requires TCP stays on TCP
     #[arg(long, value_name = "HOST", default_value = "tcp", value_parser = options::host())]
     host: Host,
     /// How many networks to try

@@ -96,29 +96,43 @@ impl Reader<'_> {
     }
 
     fn accecn(&self, name: &Spanned<String>) -> Result<AccEcn, FileError> {
-        match name.as_ref().as_str() {
-            "option" => Ok(AccEcn::Option),
-            "ace" => Ok(AccEcn::Ace),
-            "ace-averaged" => Ok(AccEcn::AceAveraged),
-            other => {
-                let suggestion = suggest(other, &["option", "ace", "ace-averaged"]);
-                let problem = format!("there is no feedback \"{other}\" of AccECN: {suggestion}");
-                Err(self.source.error(place(name), problem))
-            }
-        }
+        self.known(
+            name,
+            |other| format!("there is no feedback \"{other}\" of AccECN"),
+            &[
+                ("option", AccEcn::Option),
+                ("ace", AccEcn::Ace),
+                ("ace-averaged", AccEcn::AceAveraged),
+            ],
+        )
     }
 
     fn idle_restart(&self, name: &Spanned<String>) -> Result<IdleRestart, FileError> {
-        match name.as_ref().as_str() {
-            "none" => Ok(IdleRestart::None),
-            "rfc5681" => Ok(IdleRestart::Rfc5681),
-            "rfc2861" => Ok(IdleRestart::Rfc2861),
-            other => {
-                let suggestion = suggest(other, &["none", "rfc5681", "rfc2861"]);
-                let problem = format!("there is no idle restart \"{other}\": {suggestion}");
-                Err(self.source.error(place(name), problem))
-            }
-        }
+        self.known(
+            name,
+            |other| format!("there is no idle restart \"{other}\""),
+            &[
+                ("none", IdleRestart::None),
+                ("rfc5681", IdleRestart::Rfc5681),
+                ("rfc2861", IdleRestart::Rfc2861),
+            ],
+        )
+    }
+
+    /// The one of `choices` that is called `name`.
+    fn known<T: Copy>(
+        &self,
+        name: &Spanned<String>,
+        unknown: impl Fn(&str) -> String,
+        choices: &[(&str, T)],
+    ) -> Result<T, FileError> {
+        let text = name.as_ref().as_str();
+        let found = choices.iter().find(|(known, _)| *known == text).map(|&(_, choice)| choice);
+        found.ok_or_else(|| {
+            let names: Vec<&str> = choices.iter().map(|&(known, _)| known).collect();
+            let problem = format!("{}: {}", unknown(text), suggest(text, &names));
+            self.source.error(place(name), problem)
+        })
     }
 
     /// The settings of a Sprout host.

@@ -6,7 +6,7 @@ use exm_link::{Limit, QueueKind, Service};
 use exm_measure::median;
 use exm_sim::controllers::AnyController;
 use exm_sim::engine;
-use exm_sim::metrics::Report;
+use exm_sim::metrics::{FlowReport, Report};
 use exm_sim::network::{FlowSpec, LinkSpec, Network, Transport};
 use exm_sim::traffic::Traffic;
 use exm_tcp::Settings;
@@ -107,4 +107,14 @@ pub fn totals(reports: &[Report]) -> Measured {
         mbps: reports.iter().map(rate).sum::<f64>() / runs,
         wait_ms: reports.iter().map(wait).sum::<f64>() / runs,
     }
+}
+
+/// The throughput of a flow in Mbps.
+pub fn mbps(flow: &FlowReport) -> f64 {
+    flow.throughput().map_or(0.0, Rate::as_mbps)
+}
+
+/// A percentile of the queueing delay of a flow, in ms.
+pub fn percentile(flow: &FlowReport, percent: f64) -> f64 {
+    flow.queueing_delay.percentile(percent).map_or(0.0, Span::as_millis_f64)
 }
